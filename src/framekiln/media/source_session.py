@@ -31,6 +31,8 @@ from framekiln.media.frame_slots import (
 from framekiln.media.probe.probed_source import ProbedSource
 
 _CHILD: Final = "framekiln.media.served_sources"
+_COPIES: Final = "framekiln.media.remux.coded_source"
+"""Imported in advance, too."""
 _AT_ONCE: Final = 32
 _FRACTION: Final = re.compile(r"-?[0-9]{1,30}(/[1-9][0-9]{0,29})?")
 _LONGEST_TEXT_CHARS: Final = 100
@@ -44,7 +46,7 @@ _SLOTS: Final = 2
 @cache
 def source_pool() -> SessionPool:
     """Return the pool of this process; its zygote starts with the first source."""
-    return SessionPool([_CHILD], at_once=_AT_ONCE)
+    return SessionPool([_CHILD, _COPIES], at_once=_AT_ONCE)
 
 
 class SourceSession:
@@ -104,12 +106,13 @@ class SourceSession:
     def open(
         self, served: str, path: Path, args: dict[str, Any], *, name: str | None = None
     ) -> SessionSource:
-        """Open a source with a class of `served_sources`."""
+        """Open a source with a class of `served_sources`, or "package.module:Class"."""
         with self._lock:
             if self._session is None:
                 self._session = source_pool().open(self._limits)
             session = self._session
-        return session.open(f"{_CHILD}:{served}", path, args, name=name)
+        kind = served if ":" in served else f"{_CHILD}:{served}"
+        return session.open(kind, path, args, name=name)
 
 
 class SessionFrames:

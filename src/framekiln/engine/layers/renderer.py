@@ -73,7 +73,9 @@ class LayerRenderer:
 
     def __post_init__(self) -> None:
         self._deadline = time.monotonic() + self.limits.whole_s
-        self.slice_copier = SliceCopier(self.resolved, self.context.sources, self._video_settings)
+        self.slice_copier = SliceCopier(
+            self.resolved, self.context.sources, self._video_settings, self.context.session
+        )
         self._first_warnings = self.warnings()
         # Files fetched so far are drawn already; their pixels are in the digests.
         self.tracked_assets.reset()

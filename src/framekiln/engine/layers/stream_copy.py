@@ -1,7 +1,7 @@
 """Stream copy: slices that show one unchanged video are copied instead of encoded.
 
-The fast path is `CodedSource.copy`, the plain one is encoding. The record of a slice says which of
-them made it.
+The fast path is `CodedSource.copy`, in a confined child; the plain one is encoding. The record of a
+slice says which of them made it.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,8 @@ from framekiln.engine.layers.digests import visible_states
 from framekiln.engine.layers.fetched_sources import FetchedSources
 from framekiln.engine.layers.geometry import CanvasBox, canvas_box, is_static, is_upright
 from framekiln.media.encode.film_encoder import VideoSettings
-from framekiln.media.remux.coded_source import CodedSource
+from framekiln.media.remux.coded_source import SessionCopies
+from framekiln.media.source_session import SourceSession
 
 
 @dataclass
@@ -34,7 +35,8 @@ class SliceCopier:
     film: ResolvedTimeline
     sources: FetchedSources
     settings: VideoSettings
-    _coded_sources: dict[str, CodedSource | None] = field(default_factory=dict, init=False)
+    session: SourceSession
+    _copies: dict[str, SessionCopies] = field(default_factory=dict, init=False)
 
     def copy(self, slice_: FilmSlice, path: Path) -> bool:
         """Make a slice by copying; return False if it must be encoded."""
@@ -45,11 +47,10 @@ class SliceCopier:
         if found is None:
             return False
         address, times_s = found
-        if address not in self._coded_sources:
+        if address not in self._copies:
             where = self.sources.path(address)
-            self._coded_sources[address] = CodedSource.of(where, self.settings)
-        source = self._coded_sources[address]
-        return source is not None and source.copy(times_s, path)
+            self._copies[address] = SessionCopies(self.session, where, self.settings)
+        return self._copies[address].copy(times_s, path)
 
     def _untouched(self, slice_: FilmSlice) -> tuple[str, Sequence[Fraction]] | None:
         """Return the only source that a slice shows, and its times."""

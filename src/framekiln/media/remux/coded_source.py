@@ -5,6 +5,7 @@ byte for byte, so that copied and encoded slices can be joined into one stream. 
 decoded and compared before it is used; the caller encodes instead if it is refused.
 """
 
+import io
 import tempfile
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import av
 import numpy as np
@@ -21,6 +22,7 @@ from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
+from framekiln.kit.confined.slots import SlotMemory
 from framekiln.media.container import open_media, translate_ffmpeg_errors, video_stream
 from framekiln.media.decode.frame_properties import Orientation, orientation_of
 from framekiln.media.decode.frame_source import FrameSource, latest_due_ticks
@@ -28,11 +30,13 @@ from framekiln.media.decode.video_decoder import VideoDecoder
 from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout, VideoSettings
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.frame_slots import FramePlanes
+from framekiln.media.source_session import SourceSession
 
 # NAL units of slices, SEI, delimiters and filler: no parameter sets, which could change what
 # follows.
 _PLAIN_UNITS: Final = frozenset({1, 5, 6, 9, 12})
 _KEY_UNIT: Final = 5
+_LARGEST_BYTES: Final = 256 << 20
 
 
 class _Refused(Exception):
@@ -53,12 +57,15 @@ class CodedSource:
     """The same, in presentation order."""
 
     @classmethod
-    def of(cls, path: Path, settings: VideoSettings) -> "CodedSource | None":
-        """Return a source that may be copied from; None if it is encoded differently."""
+    def of(cls, path: Path, settings: VideoSettings, expected: bytes) -> "CodedSource | None":
+        """Return a source that may be copied from; None if it is encoded differently.
+
+        `expected` are the `parameter_sets` of our encoder.
+        """
         try:
             with open_media(path) as container, translate_ffmpeg_errors(path):
                 stream = video_stream(container)
-                if stream is None or not _is_ours(stream, settings):
+                if stream is None or not _is_ours(stream, expected):
                     return None
                 packets = [each for each in container.demux(stream) if each.size]
                 stamps = tuple(_stamp(packet) for packet in packets)
@@ -69,17 +76,17 @@ class CodedSource:
             return None
         return cls(path, settings, tick_s, delay, stamps, tuple(sorted(stamps)))
 
-    def copy(self, times_s: Sequence[Fraction], out: Path) -> bool:
-        """Write the frames at these source times, one each; return False if that is impossible."""
+    def copy(self, times_s: Sequence[Fraction]) -> bytes | None:
+        """Return an MP4 of the frames at these source times; None if that is impossible."""
+        out = io.BytesIO()
         try:
             span = self._span(times_s)
             with translate_ffmpeg_errors(self.path):
                 self._write(span, out)
             self._check(times_s, out)
         except (_Refused, UnreadableMedia):
-            out.unlink(missing_ok=True)
-            return False
-        return True
+            return None
+        return out.getvalue()
 
     def _span(self, times_s: Sequence[Fraction]) -> range:
         """Return the range of exactly these frames, in decode order."""
@@ -99,12 +106,12 @@ class CodedSource:
     def _number_at(self, at_s: Fraction) -> int:
         return bisect_right(self.shown, latest_due_ticks(at_s, self.tick_s)) - 1
 
-    def _write(self, span: range, out: Path) -> None:
+    def _write(self, span: range, out: io.BytesIO) -> None:
         order = sorted(self.stamps[number] for number in span)
         places = {stamp: place for place, stamp in enumerate(order)}
         with (
             open_media(self.path) as source,
-            av.open(str(out), "w", format="mp4", options={"fflags": "+bitexact"}) as film,
+            av.open(out, "w", format="mp4", options={"fflags": "+bitexact"}) as film,
         ):
             stream = source.streams.video[0]
             coded = film.add_stream_from_template(stream, opaque=True)
@@ -137,14 +144,14 @@ class CodedSource:
                 raise _Refused
             yield each
 
-    def _check(self, times_s: Sequence[Fraction], out: Path) -> None:
+    def _check(self, times_s: Sequence[Fraction], out: io.BytesIO) -> None:
         """Decode the copy; its first, middle and last frame must match those of the source."""
         width, height = self.settings.width_px, self.settings.height_px
         compared = {0, len(times_s) // 2, len(times_s) - 1}
         count = 0
         with (
             FrameSource(self.path, width_px=width, height_px=height) as source,
-            av.open(f"file:{out}") as copied,
+            av.open(io.BytesIO(out.getbuffer()), "r", format="mp4") as copied,
         ):
             for frame in copied.decode(video=0):
                 if frame.is_corrupt or Fraction(frame.pts or 0) * Fraction(
@@ -156,6 +163,59 @@ class CodedSource:
                 count += 1
         if count != len(times_s):
             raise _Refused
+
+
+class ServedCopies:
+    """Copies from a source, made in the child of a session."""
+
+    def __init__(self, path: Path, args: dict[str, Any]) -> None:
+        size = {"width_px": args["width_px"], "height_px": args["height_px"]}
+        settings = VideoSettings(**size, fps=Fraction(args["fps"]))
+        self._source = CodedSource.of(path, settings, bytes.fromhex(args["parameter_sets"]))
+        self.facts: dict[str, Any] = {"can_copy": self._source is not None}
+
+    def answer(self, request: dict[str, Any], memory: SlotMemory | None) -> dict[str, Any]:
+        """Return the slot with the MP4 of the frames at `times_s`, and its length."""
+        assert memory is not None
+        number, slot = memory.next_slot()
+        times_s = [Fraction(at_s) for at_s in request["times_s"]]
+        film = None if self._source is None else self._source.copy(times_s)
+        if film is None or len(film) > len(slot):
+            return {"slot": number, "bytes": 0}
+        slot[: len(film)] = film
+        return {"slot": number, "bytes": len(film)}
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class SessionCopies:
+    """Stream copies from one source, made in a confined child."""
+
+    def __init__(self, session: SourceSession, path: Path, settings: VideoSettings) -> None:
+        args = {
+            "width_px": settings.width_px,
+            "height_px": settings.height_px,
+            "fps": str(settings.fps),
+            "parameter_sets": parameter_sets(settings).hex(),
+        }
+        self._source = session.open(f"{__name__}:ServedCopies", path, args)
+        self._can_copy = self._source.facts.get("can_copy") is True
+        if self._can_copy:
+            # Memory is taken only as far as it is written.
+            self._source.share(slot_bytes=_LARGEST_BYTES, slots=1)
+
+    def copy(self, times_s: Sequence[Fraction], out: Path) -> bool:
+        """Write the frames at these source times, one each; return False if that is impossible."""
+        if not self._can_copy:
+            return False
+        answer = self._source.ask({"times_s": [str(at_s) for at_s in times_s]})
+        size = answer.get("bytes")
+        if type(size) is not int or not 0 <= size <= _LARGEST_BYTES:
+            self._source.refuse("a copy of another size")
+        if size:
+            out.write_bytes(self._source.slot(answer)[:size])
+        return size > 0
 
 
 @lru_cache(maxsize=16)
@@ -171,11 +231,11 @@ def parameter_sets(settings: VideoSettings) -> bytes:
             return bytes(container.streams.video[0].codec_context.extradata or b"")
 
 
-def _is_ours(stream: VideoStream, settings: VideoSettings) -> bool:
+def _is_ours(stream: VideoStream, expected: bytes) -> bool:
     context = stream.codec_context
     is_mp4 = "mp4" in stream.container.format.name
     own = bytes(context.extradata or b"")
-    return is_mp4 and context.name == "h264" and len(own) > 4 and own == parameter_sets(settings)
+    return is_mp4 and context.name == "h264" and len(own) > 4 and own == expected
 
 
 def _stamp(packet: "Packet[VideoStream]") -> int:
