@@ -1,0 +1,116 @@
+"""Pages that try to use up the machine: each ends with an error that names the cause.
+
+The page after it belongs to somebody else, and is right.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from framekiln.capture.browser_limits import BrowserLimits
+from framekiln.capture.errors import BrowserTimeout, PageBlocked, PageNeverSettled, PageOverLimit
+from framekiln.capture.warm_browser import WarmBrowser
+from framekiln.engine.film import make_film
+from framekiln.engine.film_order import FilmLimits, FilmOrder
+from tests.support.looks import colour_at, decode_frames
+from tests.support.timeouts import FILM_LIMITS, increasing_limits
+
+LIMITS = BrowserLimits(memory_mib=400, processes=20, threads=300, disk_mib=64)
+ORDER = FilmOrder("", width_px=320, height_px=180, fps=Fraction(10), duration_ms=600_000)
+GREEN = (0, 255, 1)
+
+
+class Machine:
+    """A warm browser with small limits, as a worker has it."""
+
+    def __init__(self, path: Path) -> None:
+        self.warm = WarmBrowser(LIMITS)
+        self.path = path
+
+    def film(self, owner: str, order: FilmOrder, limits: FilmLimits = FILM_LIMITS) -> None:
+        with self.warm.use(owner) as browser:
+            make_film(order, browser, self.path, limits=limits)
+
+
+@pytest.fixture(scope="module")
+def shared_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    machine = Machine(tmp_path_factory.mktemp("films") / "film.mp4")
+    yield machine
+    machine.warm.close()
+
+
+@pytest.fixture
+def machine(shared_machine: Machine) -> Iterator[Machine]:
+    """After each test, a page of another owner is filmed right."""
+    yield shared_machine
+    good = replace(ORDER, html="<body style='background: #0f0'>", duration_ms=300)
+    shared_machine.film("neighbour", good)
+    colours = [colour_at(frame.rgb, 310, 170) for frame in decode_frames(shared_machine.path)]
+    assert colours == [GREEN] * 3
+
+
+# They go on for ever: the film of ten minutes ends because of the limit.
+GREEDY = {
+    "buffers": (
+        "const kept = []; setInterval(() => kept.push(new Uint8Array(32 << 20).fill(1)), 1)",
+        "400 MiB of memory",
+    ),
+    "strings": (
+        "const kept = []; setInterval(() => kept.push('x'.repeat(1 << 20) + kept.length"
+        " + [...Array(1 << 18)].map(Math.random).join()), 1)",
+        "400 MiB of memory",
+    ),
+    "elements": (
+        "const kept = []; setInterval(() => { const part = document.createElement('p');"
+        " part.innerHTML = '<b>x</b>'.repeat(50000); kept.push(part) }, 1)",
+        "400 MiB of memory",
+    ),
+    "canvases": (
+        "const kept = []; setInterval(() => { const canvas = document.createElement('canvas');"
+        " canvas.width = canvas.height = 4096; canvas.getContext('2d').fillRect(0, 0, 4096, 4096);"
+        " kept.push(canvas) }, 1)",
+        "400 MiB of memory",
+    ),
+    "windows": ("setInterval(() => open('about:blank', '', 'noopener'), 1)", "20 processes"),
+    "files": (
+        "navigator.storage.getDirectory().then(async (folder) => { for (let i = 0; ; i++) {"
+        " const file = await folder.getFileHandle(String(i), { create: true });"
+        " const sink = await file.createWritable();"
+        " await sink.write(new Uint8Array(16 << 20).fill(1)); await sink.close() } })",
+        "400 MiB of memory",
+    ),
+}
+
+
+@pytest.mark.parametrize(("script", "limit"), GREEDY.values(), ids=GREEDY)
+def test_a_greedy_page_names_its_limit(machine: Machine, script: str, limit: str) -> None:
+    order = replace(ORDER, html=f"<body><script>{script}</script>")
+    with pytest.raises(PageOverLimit, match=f"the page used more than {limit}: ") as raised:
+        machine.film("attacker", order)
+    assert not raised.value.retryable
+
+
+ENDLESS = {
+    "loop": "for (;;);",
+    "promises": "(function again() { Promise.resolve().then(again) })()",
+    "late loop": "setTimeout(() => { for (;;); }, 500)",
+    "regular expression": "/^(a+)+$/.test('a'.repeat(60) + 'b')",
+}
+
+
+@pytest.mark.parametrize("script", ENDLESS.values(), ids=ENDLESS)
+def test_an_endless_page_is_blocked(machine: Machine, script: str) -> None:
+    order = replace(ORDER, html=f"<body><script>{script}</script>")
+    for attempt in increasing_limits(PageNeverSettled, BrowserTimeout):
+        with attempt as limit_s, pytest.raises(PageBlocked, match="kept its thread busy"):
+            machine.film("attacker", order, FilmLimits(settle_s=limit_s, frame_s=limit_s))
+
+
+def test_a_storm_of_timers_is_only_slow(machine: Machine) -> None:
+    storm = "for (let i = 0; i < 2000; i++) setInterval(() => 0, 1)"
+    order = replace(ORDER, html=f"<body><script>{storm}</script>", duration_ms=300)
+    machine.film("attacker", order)
+    assert len(decode_frames(machine.path)) == 3
