@@ -14,11 +14,13 @@ import pytest
 
 from framekiln.capture.browser import Browser, open_browser
 from framekiln.capture.browser_limits import BrowserLimits
+from framekiln.capture.confinement_facts import foreign_variables
 from framekiln.capture.errors import PageOverLimit
 from framekiln.capture.network import PageNetwork, Resource, no_resources
 from framekiln.capture.page import FrameSize, Page, open_page
 from framekiln.capture.process_tree import descendants, processes_of_type
 from framekiln.capture.sandbox import STRANGER_ID, Confinement, strongest_confinement
+from framekiln.cli.doctor_checks import CheckState, check_confinement
 from framekiln.settings import Settings
 from tests.support.raw_pixels import require_raw_pixels
 from tests.support.timeouts import TIMEOUT_S
@@ -115,6 +117,47 @@ def test_nothing_but_limited_folders_can_be_written(browser: Browser) -> None:
     writable = {m[1]: m[3] for m in mounts if m[2] == "tmpfs" and "rw" in m[3].split(",")}
     assert set(writable) == {"/tmp", "/dev/shm", "/run"}
     assert all("size=" in options for options in writable.values())
+
+
+def test_doctor_says_what_the_kernel_says(browser: Browser) -> None:
+    """Compare its words with a reading of its own, from outside the namespaces."""
+    pids = [pid for pid in descendants(browser.pid) if runs_chromium(pid)]
+    fields = [
+        dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+        for text in (Path(f"/proc/{pid}/status").read_text() for pid in pids)
+    ]
+    (user,) = {each["Uid"].split()[0] for each in fields}
+    filtered = sum(each["Seccomp"] == "2" for each in fields)
+    result = check_confinement(browser)
+    assert f"{browser.confinement}: user {user}; " in result.detail
+    assert f"; {filtered} of {len(pids)} processes with a filter of system calls; " in result.detail
+    assert "variables of ours: none" in result.detail
+    assert f"{browser.limits.memory_mib} MiB of memory, 64 processes, 1024 thr" in result.detail
+    own = {"net": "network", "mnt": "files", "pid": "processes", "user": "users"}
+    for kind, name in own.items():
+        ours = Path(f"/proc/self/ns/{kind}").readlink()
+        is_own = all(Path(f"/proc/{pid}/ns/{kind}").readlink() != ours for pid in pids)
+        described = result.detail.split("; ")[2].removesuffix(" of its own").split(", ")
+        assert (name in described) == is_own
+    is_enough = browser.confinement is not Confinement.UNPRIVILEGED_USER
+    assert result.state is (CheckState.OK if is_enough else CheckState.WARN)
+    assert is_enough == browser.confinement.is_enough
+
+
+def runs_chromium(pid: int) -> bool:
+    return Path(f"/proc/{pid}/exe").readlink().name.endswith("headless-shell")
+
+
+def test_doctor_notices_variables_that_are_not_chromium_s_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FRAMEKILN_API_KEY", SECRET)
+    shell = subprocess.Popen(["/bin/sleep", "600"])
+    try:
+        assert "FRAMEKILN_API_KEY" in foreign_variables(Path(f"/proc/{shell.pid}"))
+    finally:
+        shell.kill()
+        shell.wait()
 
 
 # Number on x86_64, number on aarch64, arguments that do no harm.

@@ -15,7 +15,7 @@ _MARKS = {CheckState.OK: "ok     ", CheckState.WARN: "warn   ", CheckState.MISSI
 def doctor(as_json: JsonFlag = False) -> None:
     """Check programs, fonts, sandbox, data folder, port and database."""
     settings = load_settings()
-    findings = [*check_machine(), *asyncio.run(check_settings(settings))]
+    findings = [*check_machine(settings), *asyncio.run(check_settings(settings))]
     works = all(finding.state is not CheckState.MISSING for finding in findings)
     if as_json:
         write_json({"ok": works, "checks": [asdict(finding) for finding in findings]})

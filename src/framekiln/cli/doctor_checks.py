@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -10,10 +9,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-import numpy as np
-
-from framekiln.capture.process_memory import Block
-from framekiln.capture.sandbox import Confinement, strongest_confinement
+from framekiln.capture.browser import Browser, open_browser
+from framekiln.capture.browser_limits import BrowserLimits
+from framekiln.capture.confinement_facts import confinement_facts
+from framekiln.capture.framebuffer import FramebufferNotFound, locate
+from framekiln.capture.page import FrameSize, Page, open_page
 from framekiln.cli.database import embedded_postgres
 from framekiln.cli.port import is_service_at, require_free_port
 from framekiln.db.embedded import OLDEST_MAJOR, installed_servers
@@ -82,17 +82,16 @@ _SCRIPTS = (
 )
 
 
-def check_machine() -> Iterator[CheckResult]:
+def check_machine(settings: Settings) -> Iterator[CheckResult]:
     """Check installed programs and kernel features."""
     for tool in _TOOLS:
         yield check_tool(tool)
     yield check_postgres()
     for name, pattern, package in _SCRIPTS:
         yield check_font(name, pattern, package)
-    yield check_confinement()
+    yield from check_chromium(BrowserLimits.of(settings))
     yield check_media_confinement()
     yield check_user_namespaces()
-    yield check_memory_reading()
 
 
 async def check_settings(settings: Settings) -> list[CheckResult]:
@@ -144,17 +143,30 @@ def check_font(name: str, pattern: str, package: str) -> CheckResult:
     return CheckResult(f"font: {name}", CheckState.OK, wanted[0])
 
 
-def check_confinement() -> CheckResult:
-    """Check which sandbox is available for Chromium."""
-    strongest = strongest_confinement()
-    if strongest is Confinement.UNPRIVILEGED_USER:
-        return CheckResult(
-            "sandbox",
-            CheckState.WARN,
-            "bubblewrap cannot create namespaces; pages run only as an unprivileged user",
-            "in a container: --security-opt seccomp=unconfined --cap-add SYS_ADMIN",
-        )
-    return CheckResult("sandbox", CheckState.OK, str(strongest))
+def check_chromium(limits: BrowserLimits) -> Iterator[CheckResult]:
+    """Start Chromium and check how it is confined and how its frames are read."""
+    try:
+        with (
+            open_browser(limits=limits) as browser,
+            open_page(browser, FrameSize(320, 180)) as page,
+        ):
+            yield check_confinement(browser)
+            yield check_memory_reading(page)
+    except FramekilnError as error:
+        yield CheckResult("sandbox", CheckState.MISSING, error.message, f"{_INSTALL} bubblewrap")
+
+
+def check_confinement(browser: Browser) -> CheckResult:
+    """Check how the processes of a running Chromium are confined."""
+    facts, limits = confinement_facts(browser), browser.limits
+    detail = (
+        f"{browser.confinement}: {facts}; at most {limits.memory_mib} MiB of memory,"
+        f" {limits.processes} processes, {limits.threads} threads, {limits.disk_mib} MiB of disk"
+    )
+    if facts.is_enough:
+        return CheckResult("sandbox", CheckState.OK, detail)
+    fix = "in a container: --security-opt seccomp=unconfined --cap-add SYS_ADMIN"
+    return CheckResult("sandbox", CheckState.WARN, detail, fix)
 
 
 def check_media_confinement() -> CheckResult:
@@ -189,18 +201,19 @@ def check_user_namespaces() -> CheckResult:
     return CheckResult(name, CheckState.WARN, "refused by the kernel", fix)
 
 
-def check_memory_reading() -> CheckResult:
-    """Check whether the memory of a child can be read, as the fast frame grabber does."""
+def check_memory_reading(page: Page) -> CheckResult:
+    """Check whether frames can be read from Chromium's memory."""
     name = "process_vm_readv"
-    if _can_read_child():
-        return CheckResult(name, CheckState.OK, "permitted")
-    scope = _read(Path("/proc/sys/kernel/yama/ptrace_scope"))
-    fix = "sysctl -w kernel.yama.ptrace_scope=1"
-    if scope in (None, "0", "1"):
-        fix = "in a container: --cap-add SYS_PTRACE"
-    return CheckResult(
-        name, CheckState.WARN, "refused; frames are captured with slower screenshots", fix
-    )
+    try:
+        locate(page)
+    except FramebufferNotFound as error:
+        scope = _read(Path("/proc/sys/kernel/yama/ptrace_scope"))
+        fix = "sysctl -w kernel.yama.ptrace_scope=1"
+        if scope in (None, "0", "1"):
+            fix = "in a container: --cap-add SYS_PTRACE"
+        detail = f"frames are captured with slower screenshots: {error}"
+        return CheckResult(name, CheckState.WARN, detail, fix)
+    return CheckResult(name, CheckState.OK, "frames are read from Chromium's memory")
 
 
 def check_data_folder(folder: Path) -> CheckResult:
@@ -318,18 +331,6 @@ def _is_serving(settings: Settings) -> bool:
         return True
     except FramekilnError:
         return False
-
-
-def _can_read_child() -> bool:
-    child = subprocess.Popen(["sleep", "5"], stdin=subprocess.DEVNULL)
-    try:
-        start = int(re.split("-", Path(f"/proc/{child.pid}/maps").read_text(), maxsplit=1)[0], 16)
-        return Block(child.pid, start).read_into(np.empty(16, np.uint8))
-    except (OSError, ValueError):
-        return False
-    finally:
-        child.kill()
-        child.wait()
 
 
 def _run(*argv: str) -> str:
