@@ -2,7 +2,6 @@
 # and apt: what is missing is installed first, and what is up to date is left alone.
 
 PYTHON ?= python3
-UV_VERSION := 0.13.7
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -30,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help system setup serve check test e2e fuzz goldens bench ci spec-report format clean
+.PHONY: help system setup serve check test e2e fuzz goldens bench ci spec-report notice sbom format clean
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
@@ -72,6 +71,12 @@ ci: test ## Do what the build does
 spec-report: setup ## List the clauses of the specification that no test covers
 	$(BIN)/python scripts/spec_report.py
 
+notice: setup ## Write NOTICE anew, after packages have changed
+	$(BIN)/python scripts/inventory.py notice
+
+sbom: setup ## Write sbom.json: what this installation consists of (CycloneDX)
+	$(BIN)/python scripts/inventory.py sbom sbom.json
+
 format: setup $(NODE_MODULES) ## Put all source text in order
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
@@ -82,15 +87,16 @@ clean: ## Remove what was installed and built here; never the data
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
-$(BIN)/uv: | system
+$(BIN)/uv: requirements/uv.txt | system
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: Python 3.11 or newer is needed; set PYTHON to one" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all: \
+	  --require-hashes -r requirements/uv.txt
 	@touch $@
 
 $(INSTALLED): requirements/dev.txt pyproject.toml $(BIN)/uv | system
-	$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements/dev.txt
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements/dev.txt
 	$(BIN)/python scripts/build_runtime.py
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@# The account of a service that root starts may not write compiled modules here.
