@@ -18,6 +18,8 @@ from framekiln.renders.errors import BadBundle, BundleTooLarge
 MAX_BUNDLE_BYTES: Final = 256 << 20
 MAX_UNPACKED_BYTES: Final = 1 << 30
 MAX_ENTRIES: Final = 10_000
+MAX_INDEX_BYTES: Final = 16 << 20
+"""Of index.html, which is read whole; as much as inline HTML may have."""
 GZIP_MAGIC: Final = b"\x1f\x8b"
 # Long names are entries of their own, which tarfile reads into memory whole.
 _HEADER_TYPES: Final = (
@@ -72,8 +74,11 @@ def unpack(archive: Path, folder: Path) -> None:
 
 def read_index(folder: Path) -> str:
     """Return the `index.html` of an unpacked bundle."""
+    index = folder / "index.html"
+    if index.stat().st_size > MAX_INDEX_BYTES:
+        raise BundleTooLarge(f"the bundle's index.html has more than {MAX_INDEX_BYTES} bytes")
     try:
-        return (folder / "index.html").read_text("utf-8-sig")
+        return index.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadBundle(f"the bundle's index.html is not UTF-8: {error}") from error
 
@@ -87,8 +92,12 @@ def check_bundle(archive: Path) -> None:
 
 def _unpack_all(tar: tarfile.TarFile, folder: Path) -> None:
     left = MAX_UNPACKED_BYTES
-    for count, entry in enumerate(tar):
-        if count >= MAX_ENTRIES:
+    count = 0
+    while (entry := tar.next()) is not None:
+        # tarfile would keep every entry with its headers, up to 64 KiB each.
+        tar.members = []  # type: ignore[attr-defined]
+        count += 1
+        if count > MAX_ENTRIES:
             raise BundleTooLarge(f"the bundle has more than {MAX_ENTRIES} entries")
         left -= max(0, entry.size)
         if left < 0:

@@ -90,3 +90,13 @@ def test_secrets_inside_text_are_hidden(text: str) -> None:
 def test_plain_text_is_left_alone() -> None:
     event = {"event": "rendered http://host:8080/a@b in 3 s", "path": "/api/v1/renders", "n": 3}
     assert hide_secrets(None, "info", dict(event)) == event
+
+
+@pytest.mark.parametrize("log_format", ["json", "console"])
+def test_a_value_cannot_forge_a_line_or_steer_the_terminal(log_format: str) -> None:
+    stream = io.StringIO()
+    configure_logs(log_format, stream=stream)
+    path = "/a\n2030-01-01 [info] forged\r\x1b[31m\x9b31m"
+    structlog.get_logger("ours").info("request", path=path)
+    assert stream.getvalue().count("\n") == 1
+    assert not {"\r", "\x1b", "\x9b"} & set(stream.getvalue())

@@ -3,12 +3,13 @@
 import gzip
 import io
 import tarfile
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from framekiln.renders import bundle
-from framekiln.renders.bundle import unpack
+from framekiln.renders.bundle import check_bundle, unpack
 from framekiln.renders.errors import BadBundle, BundleTooLarge
 
 
@@ -88,3 +89,25 @@ def test_what_is_not_a_gzip_tar_is_refused(data: bytes, tmp_path: Path) -> None:
     archive.write_bytes(data)
     with pytest.raises(BadBundle):
         unpacked(archive)
+
+
+def test_a_large_index_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    archive = make_archive(tmp_path / "b", {"index.html": bytes(bundle.MAX_INDEX_BYTES + 1)})
+    with pytest.raises(BundleTooLarge, match=r"index\.html has more than"):
+        check_bundle(archive)
+
+
+def test_headers_of_entries_are_not_kept_in_memory(tmp_path: Path) -> None:
+    header_bytes, entries = 60_000, 200
+    with tarfile.open(tmp_path / "b", "w:gz", format=tarfile.PAX_FORMAT) as tar:
+        for number in range(entries):
+            info = tarfile.TarInfo("index.html" if number == 0 else f"{number}")
+            info.pax_headers = {"comment": "x" * header_bytes}
+            tar.addfile(info, io.BytesIO())
+    tracemalloc.start()
+    try:
+        unpacked(tmp_path / "b")
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < header_bytes * entries / 4
