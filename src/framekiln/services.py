@@ -122,6 +122,15 @@ class Services:
             for part in (database, notifications, jobs):
                 await part.open()
                 stack.push_async_callback(part.close)
+            videos = VideoServices.build(
+                database,
+                renders=renders,
+                ingest=ingest,
+                blobs=blobs,
+                events=video_events,
+                clock=clock,
+            )
+            stack.push_async_callback(videos.threads.close)
             yield cls(
                 settings=settings,
                 clock=clock,
@@ -184,12 +193,5 @@ class Services:
                     )
                 ),
                 renders=renders,
-                v2=VideoServices.build(
-                    database,
-                    renders=renders,
-                    ingest=ingest,
-                    blobs=blobs,
-                    events=video_events,
-                    clock=clock,
-                ),
+                v2=videos,
             )

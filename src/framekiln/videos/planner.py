@@ -4,7 +4,6 @@ Uses the same timeline and boxes as films, so a plan cannot differ from its film
 only the size of text is an estimate, since text is measured when it is drawn.
 """
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,6 +20,7 @@ from framekiln.composition.layers import (
 from framekiln.composition.layers.numbers import as_json_number
 from framekiln.composition.layers.transform import map_point
 from framekiln.composition.layers.values import SubtitlesLayer, TextLayer, VisualLayer
+from framekiln.kit.fair_threads import FairThreads
 from framekiln.kit.ids import OrganizationId
 from framekiln.media.probe.probed_source import ProbedSource
 from framekiln.videos.accepted_config import AcceptedConfig
@@ -34,11 +34,12 @@ class Planner:
     """Plans videos."""
 
     sources: SourceFinder
+    threads: FairThreads
 
     async def plan(self, organization_id: OrganizationId, accepted: AcceptedConfig) -> Json:
         """Return the plan; raises `InvalidConfig` for a config that cannot be rendered."""
         found = await self.sources.probe_all(organization_id, accepted.config)
-        return await asyncio.to_thread(_described, accepted, found)
+        return await self.threads.run(organization_id, lambda: _described(accepted, found))
 
 
 def _described(accepted: AcceptedConfig, found: ProbedSources) -> Json:

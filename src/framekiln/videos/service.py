@@ -1,6 +1,5 @@
 """The operations on videos. Each change is one transaction, together with that of the render."""
 
-import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,6 +10,7 @@ from framekiln.db.pool import Connection, Database
 from framekiln.files.lookup import find_asset
 from framekiln.identity.model import Caller
 from framekiln.kit.clock import Clock
+from framekiln.kit.fair_threads import FairThreads
 from framekiln.kit.ids import OrganizationId
 from framekiln.renders.lookup import find_render, find_renders, lock_render
 from framekiln.renders.model import Render, RenderStatus
@@ -28,23 +28,32 @@ class Videos:
     """The videos of all organizations, for their owners."""
 
     def __init__(
-        self, database: Database, *, renders: Renders, events: VideoEvents, clock: Clock
+        self,
+        database: Database,
+        *,
+        renders: Renders,
+        events: VideoEvents,
+        threads: FairThreads,
+        clock: Clock,
     ) -> None:
         self._database = database
+        self._threads = threads
         self._renders = renders
         self._events = events
         self._clock = clock
 
     async def create(self, caller: Caller, request: VideoRequest) -> Video:
         """Create a video; if an equal one is complete, its render is shared."""
-        accepted = await self.validate(request)
+        accepted = await self.validate(caller.organization.id, request)
         await self._check_callback(accepted)
         again = await self._find_equal(caller.organization.id, accepted)
         return again or await self._make(caller, accepted)
 
-    async def validate(self, request: VideoRequest) -> AcceptedConfig:
+    async def validate(
+        self, organization_id: OrganizationId, request: VideoRequest
+    ) -> AcceptedConfig:
         """Return what would be rendered, or raise its errors; store nothing."""
-        return await asyncio.to_thread(accept_config, request)
+        return await self._threads.run(organization_id, lambda: accept_config(request))
 
     async def _check_callback(self, accepted: AcceptedConfig) -> None:
         url = accepted.config.callback

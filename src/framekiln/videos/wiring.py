@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from framekiln.db.pool import Database
 from framekiln.files.ingest import Ingest
 from framekiln.kit.clock import Clock
+from framekiln.kit.fair_threads import FairThreads
 from framekiln.kit.guarded_transport import resolve_by_system
 from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
@@ -30,6 +31,8 @@ class VideoServices:
     hls: HlsStreams
     sources: SourceFinder
     uploads: UploadedSources
+    threads: FairThreads
+    """For validation, plans and templates; to be closed at the end."""
 
     @classmethod
     def build(
@@ -43,15 +46,19 @@ class VideoServices:
         clock: Clock,
     ) -> "VideoServices":
         """Build all services."""
-        videos = Videos(database, renders=renders, events=events, clock=clock)
+        threads = FairThreads()
+        videos = Videos(database, renders=renders, events=events, threads=threads, clock=clock)
         sources = SourceFinder(ingest, blobs)
         remote = RemoteChecks(sources, resolve_by_system)
         return cls(
             videos=videos,
-            templates=Templates(database, videos=videos, remote=remote, clock=clock),
-            planner=Planner(sources),
+            templates=Templates(
+                database, videos=videos, remote=remote, threads=threads, clock=clock
+            ),
+            planner=Planner(sources, threads),
             frames=Frames(database, renders, blobs),
             hls=HlsStreams(renders, blobs),
             sources=sources,
             uploads=UploadedSources(ingest),
+            threads=threads,
         )

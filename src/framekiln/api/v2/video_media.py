@@ -204,7 +204,9 @@ async def draw_frame(request: Request, caller: AuthenticatedCaller) -> Response:
     services = services_of(request)
     async with open_form(request) as form:
         asked = FrameRequest(_time(form), _format(form))
-        accepted = await services.v2.videos.validate(await video_request(form))
+        accepted = await services.v2.videos.validate(
+            caller.organization.id, await video_request(form)
+        )
     return _picture(await services.v2.frames.from_config(caller, accepted, asked))
 
 

@@ -71,7 +71,9 @@ async def plan_video(request: Request, caller: AuthenticatedCaller) -> dict[str,
     """Check a config, look at its sources, and tell its timeline and boxes; make nothing."""
     services = services_of(request)
     async with open_form(request) as form:
-        accepted = await services.v2.videos.validate(await video_request(form))
+        accepted = await services.v2.videos.validate(
+            caller.organization.id, await video_request(form)
+        )
     return await services.v2.planner.plan(caller.organization.id, accepted)
 
 
@@ -106,7 +108,7 @@ async def _with_files(request: Request, caller: Caller, form: Form) -> Video:
     plain = await video_request(form)
     asked = VideoRequest(plain.config, plain.metadata, uploads=addresses)
     if files:
-        await services.v2.videos.validate(asked)
+        await services.v2.videos.validate(caller.organization.id, asked)
     async with AsyncExitStack() as stack:
         for layer_id, file in files.items():
             upload = await stack.enter_async_context(saved_to_disk(file))

@@ -1,6 +1,5 @@
 """The operations on templates: store them, and make videos from them with data."""
 
-import asyncio
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +12,7 @@ from framekiln.composition.templates import (
 from framekiln.db.pool import Database
 from framekiln.identity.model import Caller
 from framekiln.kit.clock import Clock
+from framekiln.kit.fair_threads import FairThreads
 from framekiln.kit.ids import OrganizationId
 from framekiln.videos.errors import TemplateNotFound
 from framekiln.videos.model import Video, VideoRequest
@@ -22,7 +22,7 @@ from framekiln.videos.service import Videos
 from framekiln.videos.templates import store
 from framekiln.videos.templates.model import NewTemplate, StoredTemplate
 from framekiln.videos.templates.remote_checks import RemoteChecks
-from framekiln.videos.templates.work import check_new, fill
+from framekiln.videos.templates.work import TemplateWork
 
 
 @dataclass(frozen=True)
@@ -46,16 +46,24 @@ class Templates:
     """The templates of all organizations, for their owners."""
 
     def __init__(
-        self, database: Database, *, videos: Videos, remote: RemoteChecks, clock: Clock
+        self,
+        database: Database,
+        *,
+        videos: Videos,
+        remote: RemoteChecks,
+        threads: FairThreads,
+        clock: Clock,
     ) -> None:
         self._database = database
+        self._work = TemplateWork(threads)
+        self._threads = threads
         self._videos = videos
         self._remote = remote
         self._clock = clock
 
     async def create(self, caller: Caller, new: NewTemplate) -> CreatedTemplate:
         """Validate a template, with its own default values, and store it."""
-        checked = await check_new(caller.organization.id, new)
+        checked = await self._work.check_new(caller.organization.id, new)
         kept = replace(
             new,
             config=checked.config,
@@ -98,12 +106,12 @@ class Templates:
     async def schema(self, organization_id: OrganizationId, template_id: str) -> dict[str, Any]:
         """Return the JSON Schema of a template's data."""
         template = await self.get(organization_id, template_id)
-        return await asyncio.to_thread(lambda: template_schema(_opened(template)))
+        return await self._threads.run(organization_id, lambda: template_schema(_opened(template)))
 
     async def render(self, caller: Caller, template_id: str, data: object) -> RenderedTemplate:
         """Fill a template with data and create the video; nothing is created if any rule fails."""
         template = await self.get(caller.organization.id, template_id)
-        filled = await fill(caller.organization.id, template, data)
+        filled = await self._work.fill(caller.organization.id, template, data)
         await self._remote.require(caller.organization.id, filled.remote)
         request = VideoRequest(
             config=filled.config, template_id=template.id, is_filled_template=True
