@@ -27,6 +27,7 @@ GROUPS: Final = {
         "test_service_commands.py",
         "test_service_accounts.py",
         "hostile/test_media.py",
+        "hostile/test_requests.py",
     ),
 }
 """Files of tests/e2e whose tests use the same service, one after the other in one process."""
