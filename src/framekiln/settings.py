@@ -76,6 +76,8 @@ class Settings(BaseSettings):
     event_streams_per_organization: int = Field(
         default=100, alias="FRAMEKILN_EVENT_STREAMS_PER_ORGANIZATION", ge=1
     )
+    allow_unconfined: bool = Field(default=False, alias="FRAMEKILN_ALLOW_UNCONFINED")
+    """Whether to work where pages and media of strangers cannot be confined."""
     render_slots: int = Field(default=0, alias="FRAMEKILN_RENDER_SLOTS", ge=0)
     """Renders at a time in one worker; 0 means half the cores, at least one."""
     confined_children: int = Field(default=0, alias="FRAMEKILN_CONFINED_CHILDREN", ge=0)

@@ -1,6 +1,7 @@
 """A real Chromium that films pages, the films to look at, and running services to share."""
 
 import json
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -16,6 +17,7 @@ from typer.testing import CliRunner, Result
 
 from framekiln.capture.browser import Browser
 from framekiln.cli import app
+from framekiln.engine.confinement import missing_confinement
 from framekiln.engine.film import FilmResult, make_film
 from framekiln.engine.film_order import FilmOrder
 from tests.conftest import SHARED, SURVIVAL, group_of
@@ -26,6 +28,13 @@ from tests.support.service import Account, Service, running_service
 from tests.support.timeouts import FILM_LIMITS
 
 WIDTH, HEIGHT = 640, 360
+
+
+@pytest.fixture(scope="session", autouse=True)
+def allow_unconfined() -> None:
+    """Let commands work on a machine that cannot confine what they open; usually needless."""
+    if missing_confinement():
+        os.environ["FRAMEKILN_ALLOW_UNCONFINED"] = "1"
 
 
 @dataclass(frozen=True)

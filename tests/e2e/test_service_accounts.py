@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from framekiln.kit.account import DATABASE_ID, SERVICE_ID
+from framekiln.cli.doctor_accounts import check_modes, check_rights
+from framekiln.cli.doctor_checks import CheckResult, CheckState
+from framekiln.kit.account import DATABASE_ID, SERVICE_ID, account_name
+from framekiln.settings import Settings
 from tests.support.service import Service
 
 NOBODY = 65534
@@ -17,6 +20,14 @@ PAGE = "<body style='background:#123456'>"
 def status_of(pid: int) -> dict[str, str]:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def owner_of(pid: int) -> int:
+    return Path(f"/proc/{pid}").stat().st_uid
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 def succeeds_as(uid: int, *words: str) -> bool:
@@ -85,3 +96,26 @@ def test_nobody_else_can_read_it(busy_service: Service, tmp_path: Path) -> None:
             assert succeeds_as(uid, "sh", "-c", script, inside, str(relative)) is expected
     finally:
         os.close(door)
+
+
+async def test_doctor_says_what_proc_and_the_modes_say(busy_service: Service) -> None:
+    port = int(busy_service.url.rpartition(":")[2])
+    settings = Settings.model_validate({"port": port, "data": busy_service.data})
+    found = {each.name: each for each in await check_rights(settings)}
+    owners = {owner_of(pid) for pid in busy_service.find_processes("framekiln", "worker")}
+    (uid,) = owners | {owner_of(busy_service.find_process("framekiln", " api"))}
+    assert found["account"].detail == f"the service runs as {account_name(uid)}"
+    modes = ((name, mode_of(busy_service.data / name)) for name in ("", "pg", "blobs"))
+    told = ", ".join(f"{name or busy_service.data.name} {mode:o}" for name, mode in modes)
+    assert found["folder modes"] == CheckResult("folder modes", CheckState.OK, told)
+    assert found["database role"].detail == "framekiln_service, no superuser"
+    is_confined = busy_service.http.get("/readyz").json()["confined"]
+    assert (found["confinement"].state is CheckState.OK) is is_confined
+
+
+def test_doctor_sees_an_open_data_folder(tmp_path: Path) -> None:
+    (tmp_path / "blobs").mkdir(mode=0o700)
+    tmp_path.chmod(0o755)
+    settings = Settings.model_validate({"data": tmp_path})
+    found = check_modes(settings)
+    assert (found.state, found.fix) == (CheckState.WARN, f"chmod o-rwx {tmp_path}")

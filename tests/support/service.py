@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -16,12 +17,19 @@ import httpx
 from typer.testing import CliRunner
 
 from framekiln.cli import app
+from framekiln.cli.confinement import missing_for_service
 from tests.support.ports import ReservedPort
 from tests.support.timeouts import TIMEOUT_S
 
 API_KEY = "ef_e2esecret_e2ekey"
 POLL_S = 0.1
 Found = TypeVar("Found")
+
+
+@cache
+def confinement_settings() -> dict[str, str]:
+    """Return what lets a service run on a machine that cannot confine; usually nothing."""
+    return {"FRAMEKILN_ALLOW_UNCONFINED": "1"} if missing_for_service() else {}
 
 
 class Account:
@@ -71,7 +79,7 @@ class Service:
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "framekiln", "serve"],
-                env={**os.environ, **self._environment},
+                env={**os.environ, **confinement_settings(), **self._environment},
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )

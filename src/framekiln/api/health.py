@@ -8,6 +8,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from framekiln.api.auth import services_of
+from framekiln.capture.browser import find_chromium
+from framekiln.engine.confinement import missing_confinement
+from framekiln.kit.errors import FramekilnError
 
 CHECK_WITHIN_S = 5.0
 NO_STORE = {"Cache-Control": "no-store"}
@@ -35,13 +38,24 @@ async def get_readiness(request: Request) -> JSONResponse:
     missing = [name for name, is_ready in checks.items() if not is_ready]
     told = {name: "ok" if is_ready else "failed" for name, is_ready in checks.items()}
     if not missing:
-        return JSONResponse({"status": "ready", "checks": told}, headers=NO_STORE)
+        confined = not await asyncio.to_thread(missing_confinement, has_pages=_has_chromium())
+        answer = {"status": "ready", "checks": told, "confined": confined}
+        return JSONResponse(answer, headers=NO_STORE)
     message = f"not ready: {' and '.join(missing)} cannot be reached"
     return JSONResponse(
         {"error": "not_ready", "message": message, "status": "not ready", "checks": told},
         status_code=503,
         headers={**NO_STORE, "Retry-After": "5"},
     )
+
+
+def _has_chromium() -> bool:
+    """Whether pages can be rendered on this machine; there may be an api only."""
+    try:
+        find_chromium()
+    except FramekilnError:
+        return False
+    return True
 
 
 async def _is_ready(name: str, ask: Callable[[], Awaitable[bool]]) -> bool:

@@ -24,6 +24,7 @@ from framekiln.kit.account import (
     Account,
     AccountUnusable,
     account_name,
+    current_account,
     hand_over,
     open_to_group,
     service_account,
@@ -59,13 +60,26 @@ def account_of(settings: Settings) -> Account:
 
 
 def enter_account(settings: Settings) -> Account:
-    """Return as whom the service runs; raise if that cannot work here.
+    """Return as whom the service runs; raise if that cannot work here, unless root is allowed.
 
-    As root, this may put the process into a mount namespace (`kit/mounts`).
+    As root, this may put the process into a mount namespace (`kit/mounts`). The data folder should
+    exist.
     """
     account = account_of(settings)
+    try:
+        _require_reach(settings, account)
+    except AccountUnusable as error:
+        if not settings.allow_unconfined:
+            raise
+        log.warning("account.stays_root", reason=error.message)
+        return current_account()
+    return account
+
+
+def _require_reach(settings: Settings, account: Account) -> None:
+    """Raise if the account cannot reach the code and the data, after making a view for it."""
     if account.is_ours:
-        return account
+        return
     paths = _needed_paths(settings)
     try:
         open_path_view(paths)
@@ -74,10 +88,10 @@ def enter_account(settings: Settings) -> Account:
         raise AccountUnusable(
             f"{_described(account)} cannot enter {closed}, and no mount namespace can be made"
             f" ({error.strerror}); move the project and FRAMEKILN_DATA to folders that others may"
-            f" enter, such as /opt and /var/lib, or run: chmod o+x {closed}"
+            f" enter, such as /opt and /var/lib, or run: chmod o+x {closed}; or stay root, at your"
+            " risk, with FRAMEKILN_ALLOW_UNCONFINED=1"
         ) from error
     _require_readable_code(account)
-    return account
 
 
 @contextlib.contextmanager
@@ -158,7 +172,6 @@ def blob_folder(settings: Settings) -> Path | None:
 
 def _needed_paths(settings: Settings) -> list[Path]:
     """Return the paths outside the system's folders that processes of the account use."""
-    make_folder(settings.data)
     package = Path(__file__).resolve().parents[2]
     python = [Path(p) for p in (sys.prefix, sys.base_prefix)]
     given = (blob_folder(settings), settings.fetch_ca_file, settings.speech_models)

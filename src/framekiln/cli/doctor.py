@@ -5,9 +5,11 @@ from dataclasses import asdict
 
 import typer
 
+from framekiln.cli.doctor_accounts import check_rights
 from framekiln.cli.doctor_checks import CheckResult, CheckState, check_machine, check_settings
 from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json, write_line
+from framekiln.settings import Settings
 
 _MARKS = {CheckState.OK: "ok     ", CheckState.WARN: "warn   ", CheckState.MISSING: "missing"}
 
@@ -15,7 +17,7 @@ _MARKS = {CheckState.OK: "ok     ", CheckState.WARN: "warn   ", CheckState.MISSI
 def doctor(as_json: JsonFlag = False) -> None:
     """Check programs, fonts, sandbox, data folder, port and database."""
     settings = load_settings()
-    findings = [*check_machine(settings), *asyncio.run(check_settings(settings))]
+    findings = [*check_machine(settings), *asyncio.run(_check(settings))]
     works = all(finding.state is not CheckState.MISSING for finding in findings)
     if as_json:
         write_json({"ok": works, "checks": [asdict(finding) for finding in findings]})
@@ -24,6 +26,10 @@ def doctor(as_json: JsonFlag = False) -> None:
             write_line(_describe(finding))
     if not works:
         raise typer.Exit(1)
+
+
+async def _check(settings: Settings) -> list[CheckResult]:
+    return [*await check_settings(settings), *await check_rights(settings)]
 
 
 def _describe(finding: CheckResult) -> str:

@@ -18,6 +18,7 @@ from framekiln.cli.account import (
     require_allowed_port,
     restrict_process,
 )
+from framekiln.cli.confinement import require_confinement
 from framekiln.cli.database import open_server, open_services, running_conninfo
 from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json, write_line
@@ -25,6 +26,7 @@ from framekiln.cli.port import require_free_port
 from framekiln.cli.signals import END_WITHIN_S, run_until_signal
 from framekiln.db.migrate import migrate as apply_migrations
 from framekiln.kit.errors import InvalidInput
+from framekiln.kit.folder_lock import make_folder
 from framekiln.settings import Settings
 
 QUEUES = ("control", "io", "render", "media", "files", "speech", "playback", "steps", "endpoints")
@@ -42,6 +44,7 @@ def api() -> None:
     require_allowed_port(settings, account_of(settings))
     _leave_root(settings, ("api",))
     require_free_port(settings.host, settings.port)
+    require_confinement(settings, has_pages=False)
     asyncio.run(_api(settings))
 
 
@@ -63,6 +66,7 @@ def worker(
     settings = load_settings()
     names = parse_queues(queues)
     _leave_root(settings, ("worker", "--queues", queues, "--concurrency", str(concurrency)))
+    require_confinement(settings, has_pages="render" in names)
     work = _worker(settings, names, concurrency or settings.slots)
     asyncio.run(run_until_signal(work, end_within_s=END_WITHIN_S))
 
@@ -80,7 +84,10 @@ def _leave_root(settings: Settings, arguments: tuple[str, ...]) -> None:
     if account_of(settings).is_ours:
         return
     conninfo = running_conninfo(settings)
+    make_folder(settings.data)
     account = enter_account(settings)
+    if account.is_ours:
+        return
     prepare_data(settings, account)
     become(
         account,

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from framekiln.capture.browser import open_browser
 from framekiln.capture.browser_limits import BrowserLimits
 from framekiln.cli.compositions import read_composition, read_data
+from framekiln.cli.confinement import require_confinement
 from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json
 from framekiln.cli.output_formats import format_of, read_time, still_format
@@ -100,6 +101,7 @@ def render(
         container=format_ if still is None else "mp4",
         data=read_data(data, data_file),
     )
+    require_confinement(settings)
     with TemporaryDirectory(prefix="framekiln-assets-") as folder:
         order = _with_composition(order, composition, settings, scratch=Path(folder))
         film = _make(order, output, settings, still=still, quiet=as_json)
@@ -165,6 +167,7 @@ def _show(film: FilmResult, output: Path, moment: StillMoment | None, *, as_json
         "grabbing": film.record.grabbing,
         "fallback_reason": film.record.fallback_reason,
         "warnings": list(film.record.warnings),
+        "missing_confinement": list(film.record.missing_confinement),
     }
     if as_json:
         write_json(facts)

@@ -24,6 +24,7 @@ from framekiln.cli.account import (
     require_allowed_port,
     restrict_process,
 )
+from framekiln.cli.confinement import require_account_confinement
 from framekiln.cli.database import embedded_postgres, start_postgres, write_to_stderr
 from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json, write_line
@@ -40,6 +41,7 @@ from framekiln.identity.users import Users
 from framekiln.kit.account import Account
 from framekiln.kit.clock import SystemClock
 from framekiln.kit.errors import Unavailable
+from framekiln.kit.folder_lock import make_folder
 from framekiln.kit.processes import LineSink, Program
 from framekiln.settings import Settings
 from framekiln.storage.blob_store import open_blob_store
@@ -60,6 +62,7 @@ def serve(as_json: JsonFlag = False) -> None:
     """Run everything on this machine: database, api and workers."""
     settings = load_settings()
     restrict_process()
+    make_folder(settings.data)
     account = enter_account(settings)
     asyncio.run(_serve(settings, account, as_json=as_json))
 
@@ -69,6 +72,7 @@ async def _serve(settings: Settings, account: Account, *, as_json: bool) -> None
         find_chromium()
         require_allowed_port(settings, account)
         require_free_port(settings.host, settings.port)
+        await asyncio.to_thread(require_account_confinement, settings, account)
         supervisor = Supervisor(sink=_sink(settings))
         await run_until_signal(
             _run(settings, account, supervisor, as_json=as_json), insist=supervisor.kill_children

@@ -6,9 +6,13 @@ the server is down. The service logs in with a generated password, kept in a fil
 
 import os
 import secrets
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import psycopg
+
+from framekiln.db.conninfo import complete_conninfo
 from framekiln.kit.account import Account
 
 DATABASE: Final = "framekiln"
@@ -46,6 +50,25 @@ BEGIN
   END LOOP;
 END $$
 """  # noqa: S608 - only a constant is inserted
+
+
+@dataclass(frozen=True)
+class LoginRole:
+    """A role of a database server."""
+
+    name: str
+    is_superuser: bool
+
+
+def login_role(conninfo: str) -> LoginRole | None:
+    """Return the role that a conninfo logs in as; None if that fails."""
+    query = "SELECT rolname, rolsuper FROM pg_roles WHERE rolname = current_user"
+    try:
+        with psycopg.connect(complete_conninfo(conninfo)) as connection:
+            row = connection.execute(query).fetchone()
+    except psycopg.Error:
+        return None
+    return LoginRole(*row) if row else None
 
 
 def new_password() -> str:

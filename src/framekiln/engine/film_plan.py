@@ -108,6 +108,8 @@ class CaptureRecord:
     captured_frames: int
     """Frames whose pixels were captured; all others repeat the one before."""
     warnings: tuple[str, ...]
+    missing_confinement: tuple[str, ...] = ()
+    """What pages and media lacked to be confined; only where that is allowed."""
 
 
 def _clip_as_json(clip: PageAudioClip | LayerAudioClip) -> dict[str, Any]:

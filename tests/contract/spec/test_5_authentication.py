@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 
 from framekiln.api.app import create_app
 from framekiln.db.pool import Database
+from framekiln.engine.confinement import missing_confinement
 from framekiln.identity.errors import (
     InvalidKeyText,
     InvalidName,
@@ -412,6 +413,7 @@ async def test_health_and_readiness(
     ready = await client.get("/readyz")
     assert ready.status_code == 200
     assert ready.json()["checks"] == {"database": "ok", "storage": "ok"}
+    assert ready.json()["confined"] is (missing_confinement() == ())
     (tmp_path / "blobs").rmdir()
     broken = await client.get("/readyz")
     assert broken.status_code == 503

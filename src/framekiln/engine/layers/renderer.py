@@ -25,6 +25,7 @@ from framekiln.compositor.rect import PixelRect
 from framekiln.compositor.scene import Scene
 from framekiln.engine.assets import Assets, TrackedAssets
 from framekiln.engine.audio_clips import AudioClips, LayerAudioClip, PageAudio
+from framekiln.engine.confinement import missing_confinement
 from framekiln.engine.errors import FilmTookTooLong
 from framekiln.engine.film_order import FilmLimits, FilmOrder, StillMoment
 from framekiln.engine.film_plan import COPIED_SLICE, CaptureRecord, FilmDigests, FilmPlan, FilmSlice
@@ -176,6 +177,7 @@ class LayerRenderer:
             browser=self.browser.version,
             captured_frames=captured,
             warnings=self.warnings(),
+            missing_confinement=missing_confinement(),
         )
 
     def _check_deadline(self, number: int) -> None:

@@ -20,6 +20,7 @@ from framekiln.capture.grabber import Grabber, GrabMethod, prepare_grabber
 from framekiln.capture.page import FrameSize, Page, PageFacts
 from framekiln.composition.document import as_document
 from framekiln.engine.audio_clips import AudioClips, PageAudio, audible_clips
+from framekiln.engine.confinement import missing_confinement
 from framekiln.engine.errors import FilmTookTooLong, SizeUnsettled
 from framekiln.engine.film_order import DEFAULT_SIZE, FilmLimits, FilmOrder, StillMoment
 from framekiln.engine.film_plan import (
@@ -151,6 +152,7 @@ class PageRenderer:
             browser=self.page.browser.version,
             captured_frames=captured,
             warnings=self.warnings(),
+            missing_confinement=missing_confinement(),
         )
 
     def _go_to(self, frame: int) -> None:

@@ -43,6 +43,8 @@ class Sandbox:
 
     isolation: Isolation
     description: str
+    missing: tuple[str, ...] = ()
+    """What it lacks to be enough for files of strangers."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +129,9 @@ def strongest_sandbox() -> Sandbox:
         except _SandboxUnavailable as error:
             reasons.append(str(error))
             continue
-        return Sandbox(walls, _describe(walls, worn, reasons))
-    return Sandbox(Isolation.NONE, f"only limits ({'; '.join(reasons)})")
+        return Sandbox(walls, _describe(walls, worn, reasons), _missing(walls, worn))
+    description = f"only limits ({'; '.join(reasons)})"
+    return Sandbox(Isolation.NONE, description, _missing(Isolation.NONE, []))
 
 
 class _SandboxUnavailable(Exception):
@@ -173,6 +176,16 @@ def _describe(walls: Isolation, worn: list[str], reasons: list[str]) -> str:
         parts = ["bubblewrap", *(word for word in worn if word != "landlock")]
         return ", ".join(parts)
     return f"{', '.join([*worn, 'limits'])} ({'; '.join(reasons)})"
+
+
+def _missing(walls: Isolation, worn: list[str]) -> tuple[str, ...]:
+    is_root = "user 0" in worn or (walls is Isolation.NAMESPACES and os.geteuid() == 0)
+    lacks = {
+        "namespaces (bubblewrap) or Landlock": walls is Isolation.NONE and "landlock" not in worn,
+        "seccomp": "seccomp" not in worn,
+        "a user other than root": is_root,
+    }
+    return tuple(name for name, is_missing in lacks.items() if is_missing)
 
 
 def _bubblewrap(view: VisibleFiles, *, has_user_namespace: bool) -> list[str]:

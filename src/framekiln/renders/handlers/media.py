@@ -163,6 +163,7 @@ def merge_records(records: list[dict[str, Any]]) -> dict[str, Any]:
     """Return one record for the whole film; a slice with a fallback decides where they differ."""
     worst = next((r for r in records if r["fallback_reason"]), records[0])
     warnings = dict.fromkeys(warning for record in records for warning in record["warnings"])
+    missing = dict.fromkeys(each for r in records for each in r.get("missing_confinement", ()))
     return {
         **{name: value for name, value in worst.items() if name not in _SLICE_FIELDS},
         "captured_frames": sum(record["captured_frames"] for record in records),
@@ -170,4 +171,5 @@ def merge_records(records: list[dict[str, Any]]) -> dict[str, Any]:
         "reused_slices": sum("reused" in record for record in records),
         "copied_slices": sum(record["grabbing"] == COPIED_SLICE for record in records),
         "warnings": list(warnings),
+        "missing_confinement": list(missing),
     }
