@@ -2,23 +2,31 @@
 
 The page uses the routes of the API and gets the same as players: manifests and segments, or an
 index and tracks. Nothing is stored or shared: everything is made on demand and lives as long as the
-render.
+render. Confined children read the sources.
 """
 
+import asyncio
 import json
+import shutil
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from framekiln.capture.network import PAGE_URL, Resource, file_resource
-from framekiln.engine.assets import LocalAsset
+from framekiln.engine.assets import MAX_ASSET_BYTES, LocalAsset
 from framekiln.engine.page_api import NoService, PageRoutes
 from framekiln.files.errors import TrackNotFound
 from framekiln.files.ids import parse_track_id
-from framekiln.media.segments.outline import make_outline
+from framekiln.kit.atomic_file import READABLE_BY_ALL
+from framekiln.kit.confined.limits import ResourceLimits
+from framekiln.kit.confined.run import run_confined
+from framekiln.kit.confined.workplace import open_workplace
+from framekiln.kit.ranged_path import RangedPath
 from framekiln.media.segments.renditions import Outline
-from framekiln.media.segments.tasks import make_segment
-from framekiln.media.tracks.split import INDEX_NAME, process_video, track_path
+from framekiln.media.segments.session_segments import outline_in_child, segment_in_child
+from framekiln.media.task_names import SPLIT_TASK
+from framekiln.media.tracks.split import INDEX_NAME, track_path
 from framekiln.playback.manifests import json_manifest
 from framekiln.playback.manifests.links import ManifestLinks
 from framekiln.playback.segment_names import (
@@ -34,6 +42,10 @@ from framekiln.playback.segment_names import (
 Query = Mapping[str, str]
 
 _JSON: Final = "application/json"
+_COPIED_BYTES: Final = 1 << 20
+_SPLIT_LIMITS: Final = ResourceLimits(
+    cpu_s=3600, memory_bytes=4 << 30, file_bytes=8 * MAX_ASSET_BYTES, wall_s=3600
+)
 
 
 class PagePlayer:
@@ -69,7 +81,7 @@ class PagePlayer:
         name = parse_segment_name(rendition, number, extension)
         found = find_rendition(self._outline(source), rendition)
         check_segment(found, name)
-        data = make_segment(source, found, name.number, is_primed=True)
+        data = segment_in_child(source, found, name.number)
         if is_self_contained(extension):
             return Resource(found.init + data, SELF_CONTAINED_TYPE)
         return Resource(data, SEGMENT_TYPE)
@@ -88,16 +100,37 @@ class PagePlayer:
 
     def _outline(self, source: Path) -> Outline:
         if source not in self._outlines:
-            self._outlines[source] = make_outline(source, source)
+            self._outlines[source] = outline_in_child(source)
         return self._outlines[source]
 
     def _tracks(self, source: Path) -> Path:
         """Return the folder with the tracks of a source; make them on first use."""
         if source not in self._split:
             folder = self._folder / f"tracks-{len(self._split)}"
-            process_video(source, folder, report=lambda _part: None, has_overview=False)
+            folder.mkdir()
+            _split(source, folder)
             self._split[source] = folder
         return self._split[source]
+
+
+def _split(source: Path, folder: Path) -> None:
+    """Write the tracks and the index of a source."""
+    with open_workplace("tracks") as place:
+        readable = source
+        if isinstance(source, RangedPath) or not source.stat().st_mode & stat.S_IROTH:
+            readable = place.source
+            with source.open("rb") as file, readable.open("wb") as copy:
+                shutil.copyfileobj(file, copy, _COPIED_BYTES)
+            readable.chmod(READABLE_BY_ALL)
+        splitting = run_confined(
+            SPLIT_TASK,
+            {"source": str(readable.absolute()), "folder": ".", "has_overview": False},
+            limits=_SPLIT_LIMITS,
+            folder=folder,
+            readable=[readable],
+        )
+        # The film's thread has no event loop.
+        asyncio.run(splitting)
 
 
 class PlayerWithoutService(NoService, PagePlayer):

@@ -126,11 +126,12 @@ def process_video(
 
 
 def split_task(args: dict[str, Any], report: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Run `process_video` for `run_confined` with `source` and `folder`; returns its result."""
+    """Run `process_video` for `run_confined` with `source`, `folder` and perhaps `has_overview`."""
     processed = process_video(
         Path(args["source"]),
         Path(args["folder"]),
         report=lambda part: report({"progress": float(part)}),
+        has_overview=args.get("has_overview", True),
     )
     return asdict(processed)
 
