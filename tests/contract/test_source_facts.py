@@ -19,9 +19,10 @@ from framekiln.engine.page.host import PageHost
 from framekiln.kit.errors import FramekilnError
 from framekiln.media.decode.frame_source import FrameSource
 from framekiln.media.errors import UnreadableMedia
+from framekiln.media.lottie_file import LARGEST_LOTTIE_BYTES
 from framekiln.media.probe.media_file import probe_media
 from framekiln.media.probe.probed_source import ProbedSource
-from framekiln.media.probe.source import LARGEST_LOTTIE_BYTES, probe_source, probe_source_task
+from framekiln.media.probe.source import probe_source, probe_source_task
 from framekiln.media.source_session import SourceSession
 from framekiln.media.tracks.split import process_video
 from framekiln.videos.sources import ProbedSources, probe_file

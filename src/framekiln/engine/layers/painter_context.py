@@ -57,7 +57,7 @@ from framekiln.engine.layers.text_markup import (
 from framekiln.kit.media_kind import MediaKind
 from framekiln.media.audio.source_samples import SourceSamples
 from framekiln.media.captions import read_captions
-from framekiln.media.probe.source import read_lottie
+from framekiln.media.lottie_file import read_lottie
 from framekiln.media.session_audio import SessionAudio
 from framekiln.media.source_session import SourceSession
 from framekiln.timeline import Timeline

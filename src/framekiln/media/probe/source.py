@@ -4,22 +4,19 @@ The only module that does so. Plans and metadata run it in a confined child proc
 on their local files. File names and content types are not trusted.
 """
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from framekiln.kit.lottie import NotLottie, lottie_facts
+from framekiln.kit.lottie import lottie_facts
 from framekiln.kit.media_kind import MediaKind
 from framekiln.media.captions import LARGEST_BYTES, read_captions
 from framekiln.media.errors import UnreadableCaptions, UnreadableMedia
 from framekiln.media.images.image_facts import image_facts
+from framekiln.media.lottie_file import read_lottie
 from framekiln.media.probe.media_file import probe_media
 from framekiln.media.probe.probed_source import ProbedSource
 from framekiln.media.sniff import HEAD_BYTES, sniff
-
-LARGEST_LOTTIE_BYTES: Final = 16 << 20
-"""The limits of images, captions and video are in the modules that read them."""
 
 
 def probe_source_task(
@@ -51,26 +48,6 @@ _REMEDIES: Final = {
     "text/html": "it is a web page; give the address of the media file itself",
     "application/zip": "it is a ZIP archive; of a .lottie file, give the JSON inside it",
 }
-
-
-def read_lottie(path: Path) -> dict[str, Any]:
-    """Return the Lottie animation in a file, or raise `UnreadableMedia`."""
-    size_bytes = path.stat().st_size
-    if size_bytes > LARGEST_LOTTIE_BYTES:
-        raise UnreadableMedia(
-            f"an animation of {size_bytes} bytes; at most {LARGEST_LOTTIE_BYTES} are read"
-        )
-    try:
-        animation = json.loads(path.read_bytes())
-        lottie_facts(animation)
-    except NotLottie as error:
-        raise UnreadableMedia(
-            f"the JSON is not a Lottie animation: {error}; captions must be WebVTT or SubRip"
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise UnreadableMedia(f"the file looks like JSON, but is not: {error}") from error
-    assert isinstance(animation, dict)
-    return animation
 
 
 def _lottie(path: Path) -> ProbedSource:
