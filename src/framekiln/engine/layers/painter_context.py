@@ -155,9 +155,12 @@ class PainterContext:
             return CaptionPainter(layer, captions, self.rasterizer)
         if not isinstance(layer.layer, WaveformLayer):
             return None
+        read = SessionAudio(self.session).read
         if layer.source is None:
-            return WaveformPainter(layer, lambda: SourceSamples(self.mixed_audio()), is_mix=True)
-        path, read = self.sources.path(layer.source), SessionAudio(self.session).read
+            return WaveformPainter(
+                layer, lambda: SourceSamples(self.mixed_audio(), read), is_mix=True
+            )
+        path = self.sources.path(layer.source)
         return WaveformPainter(layer, lambda: SourceSamples(path, read), is_mix=False)
 
     def mixed_audio(self) -> Path:
