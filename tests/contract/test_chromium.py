@@ -22,7 +22,7 @@ from framekiln.capture.grabber import Grabber, GrabMethod, RawPixelsDiffer, prep
 from framekiln.capture.network import PageNetwork, Resource, no_resources
 from framekiln.capture.page import FrameSize, Page, open_page
 from framekiln.capture.process_memory import Block
-from framekiln.capture.process_tree import process_type, processes_of_type
+from framekiln.capture.process_tree import descendants, process_type, processes_of_type
 from framekiln.capture.sandbox import Confinement, strongest_confinement
 from framekiln.capture.warm_browser import WarmBrowser
 from framekiln.engine.film import FilmResult, make_film
@@ -191,6 +191,23 @@ def test_a_browser_has_one_owner() -> None:
         assert not first.is_alive
     assert first is same
     assert first is not other
+    warm.close()
+
+
+def test_a_slowed_browser_lets_others_go_first_and_is_replaced() -> None:
+    warm = WarmBrowser()
+    with warm.use("one") as slow, open_page(slow, SIZE):
+        slow.slow_down()
+        threads = [
+            int(entry.name)
+            for pid in descendants(slow.pid)
+            for entry in Path(f"/proc/{pid}/task").iterdir()
+        ]
+        priorities = {os.getpriority(os.PRIO_PROCESS, thread) for thread in threads}
+    assert len(threads) > 20
+    assert priorities == {15}
+    with warm.use("one") as browser:
+        assert browser is not slow
     warm.close()
 
 

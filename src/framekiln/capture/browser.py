@@ -18,7 +18,7 @@ from typing import Final
 from framekiln.capture.browser_limits import BrowserLimits
 from framekiln.capture.cdp import CdpConnection
 from framekiln.capture.errors import BrowserDied, BrowserMissing
-from framekiln.capture.process_tree import ProcessTree, descendants, process_type
+from framekiln.capture.process_tree import ProcessTree, descendants, lower_priority, process_type
 from framekiln.capture.sandbox import (
     STRANGER_ID,
     Confinement,
@@ -90,6 +90,8 @@ class Browser:
         self.connection = connection
         self.confinement = confinement
         self.limits = limits
+        self.is_slow = False
+        """Whether it has a low priority. Use it for no further page."""
         self._process = process
         self.version = str(
             connection.call("Browser.getVersion", session=None, within_s=_START_WITHIN_S)["product"]
@@ -97,7 +99,11 @@ class Browser:
         has_namespace = confinement is not Confinement.UNPRIVILEGED_USER
         self.processes = ProcessTree(process.pid, has_namespace=has_namespace)
         self._watchdog = Watchdog(
-            self.processes, limits, profile=None if has_namespace else profile, kill=self._kill
+            self.processes,
+            limits,
+            profile=None if has_namespace else profile,
+            kill=self._kill,
+            slow_down=self.slow_down,
         )
 
     @property
@@ -109,6 +115,12 @@ class Browser:
     def is_alive(self) -> bool:
         """Whether the process is running."""
         return self._process.poll() is None
+
+    def slow_down(self) -> None:
+        """Give it a low priority, for good: a page that blocks it must not slow down others."""
+        if not self.is_slow:
+            self.is_slow = True
+            lower_priority(self.pid)
 
     def helper_processes(self) -> frozenset[int]:
         """Return its running processes that serve all pages; a page suffers if one is killed."""

@@ -11,7 +11,6 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.cdp import Params
 from framekiln.capture.errors import (
     BrowserDied,
-    BrowserTimeout,
     FrameStalled,
     PageBlocked,
     PageCrashed,
@@ -27,16 +26,17 @@ from framekiln.capture.page_scripts import (
     rejection_message,
     thrown_message,
 )
-from framekiln.capture.process_tree import cpu_seconds
 from framekiln.kit.errors import FramekilnError
 
 _MOST_COMPLAINTS = 20
 
-# Three such windows in a row without work, although a frame is pending, mean that it is lost. Even
+# Six such windows in a row without work, although a frame is pending, mean that it is lost. Even
 # on a busy machine, a process with work to do gets more than this share of one core.
-_WINDOW_S = 4.0
-_IDLE_WINDOWS = 3
-_IDLE_CPU_SHARE = 0.03
+_WINDOW_S = 2.0
+_IDLE_WINDOWS = 6
+_IDLE_CORES = 0.03
+_BUSY_CORES = 0.7
+_PROBE: Params = {"expression": "0"}
 
 
 class PageSession:
@@ -66,10 +66,7 @@ class PageSession:
 
     def call(self, method: str, params: Params | None = None) -> dict[str, Any]:
         """Send a command to the page and return its result."""
-        try:
-            return self._connection.call(method, params, session=self._id, within_s=self.within_s)
-        except BrowserTimeout as error:
-            raise self._blocked() from error
+        return self._result(method, params, may_stall=False)
 
     def draw(self, params: Params) -> dict[str, Any]:
         """Draw a frame and return the result; notice if Chromium has lost it.
@@ -77,26 +74,7 @@ class PageSession:
         Under load, Chromium very rarely forgets a frame and waits for ever. The page is not to
         blame if its thread responds and no process of the browser works.
         """
-        method, connection = "HeadlessExperimental.beginFrame", self._connection
-        frame = connection.post(method, params, session=self._id)
-        deadline, idle_windows = self.now_s + self.within_s, 0
-        has_drawn = connection.has_answer(frame, within_s=min(_WINDOW_S, self.within_s))
-        while not has_drawn and idle_windows < _IDLE_WINDOWS and self.now_s < deadline:
-            probe = connection.post("Runtime.evaluate", {"expression": "0"}, session=self._id)
-            begun_s, cpu_before_s = self.now_s, cpu_seconds(self._browser.pid)
-            within_s = min(_WINDOW_S, deadline - begun_s)
-            has_drawn = connection.has_answer(frame, within_s=within_s)
-            used_s = cpu_seconds(self._browser.pid) - cpu_before_s
-            is_idle = used_s < _IDLE_CPU_SHARE * (self.now_s - begun_s)
-            responds = connection.has_answer(probe, within_s=0)
-            connection.abandon(probe)
-            idle_windows = idle_windows + 1 if is_idle and responds else 0
-        if has_drawn:
-            return connection.wait(frame, method, within_s=0)
-        connection.abandon(frame)
-        if idle_windows == _IDLE_WINDOWS:
-            raise FrameStalled(f"Chromium lost a frame while {self.activity}")
-        raise self._blocked()
+        return self._result("HeadlessExperimental.beginFrame", params, may_stall=True)
 
     def post(self, method: str, params: Params, *, worker: str | None = None) -> None:
         """Send a command to the page or one of its workers; ignore the result."""
@@ -125,8 +103,8 @@ class PageSession:
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
         """Wait for a condition that a listener will set."""
-        if not self._connection.pump_until(condition, within_s=self.within_s):
-            raise self._blocked()
+        pump = self._connection.pump_until
+        self._wait(lambda within_s: pump(condition, within_s=within_s), may_stall=False)
 
     def attach(self, network: PageNetwork) -> None:
         """Start responding to the page's requests."""
@@ -146,6 +124,44 @@ class PageSession:
     def forget(self) -> None:
         """Remove all listeners of the page."""
         self._connection.forget(self._id)
+
+    def _result(self, method: str, params: Params | None, *, may_stall: bool) -> dict[str, Any]:
+        connection = self._connection
+        message = connection.post(method, params, session=self._id)
+        try:
+            self._wait(
+                lambda within_s: connection.has_answer(message, within_s=within_s),
+                may_stall=may_stall,
+            )
+        except FramekilnError:
+            connection.abandon(message)
+            raise
+        return connection.wait(message, method, within_s=0)
+
+    def _wait(self, has_arrived: Callable[[float], bool], *, may_stall: bool) -> None:
+        """Wait within the limit, in windows; after the first, look at what the browser does.
+
+        A page that works without responding gets a low priority.
+        """
+        deadline, idle_windows = self.now_s + self.within_s, 0
+        if has_arrived(min(_WINDOW_S, self.within_s)):
+            return
+        while idle_windows < _IDLE_WINDOWS and self.now_s < deadline:
+            probe = self._connection.post("Runtime.evaluate", _PROBE, session=self._id)
+            begun_s, cpu_before_s = self.now_s, self._browser.processes.cpu_seconds()
+            if has_arrived(min(_WINDOW_S, deadline - begun_s)):
+                self._connection.abandon(probe)
+                return
+            cores = (self._browser.processes.cpu_seconds() - cpu_before_s) / (self.now_s - begun_s)
+            responds = self._connection.has_answer(probe, within_s=0)
+            self._connection.abandon(probe)
+            if cores > _BUSY_CORES:
+                self._browser.slow_down()
+            is_idle = may_stall and responds and cores < _IDLE_CORES
+            idle_windows = idle_windows + 1 if is_idle else 0
+        if idle_windows == _IDLE_WINDOWS:
+            raise FrameStalled(f"Chromium lost a frame while {self.activity}")
+        raise self._blocked()
 
     def _blocked(self) -> FramekilnError:
         if not self._browser.is_alive:

@@ -37,7 +37,8 @@ class WarmBrowser:
 
         Any error closes it.
         """
-        if self._owner not in (None, owner) or self._pages_left <= 0:
+        is_slow = self._browser is not None and self._browser.is_slow
+        if self._owner not in (None, owner) or self._pages_left <= 0 or is_slow:
             self.close()
         self.start()
         assert self._browser is not None

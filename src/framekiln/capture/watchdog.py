@@ -1,10 +1,11 @@
-"""Kills a Chromium that uses more than its limits, and says which.
+"""Kills a Chromium that uses more than its limits, and says which; slows down a greedy one.
 
 The kernel can limit a process, but not a tree of processes without control groups, and it cannot
 say why one died. So a thread looks at the tree a few times a second.
 """
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +16,10 @@ from framekiln.capture.errors import PageOverLimit
 from framekiln.capture.process_tree import ProcessStatus, ProcessTree
 
 _EVERY_S: Final = 0.3
+# A page that keeps more cores busy than drawing needs, for some seconds, gets a low priority.
+_CPU_WINDOW_S: Final = 1.5
+_MOST_CORES: Final = 1.5
+_BUSY_WINDOWS: Final = 2
 
 
 class Watchdog:
@@ -27,6 +32,7 @@ class Watchdog:
         *,
         profile: Path | None,
         kill: Callable[[], None],
+        slow_down: Callable[[], None],
     ) -> None:
         """Watch the browser; `profile` is its folder if it has no file system of its own."""
         self.exceeded: PageOverLimit | None = None
@@ -35,6 +41,9 @@ class Watchdog:
         self._limits = limits
         self._profile = profile
         self._kill = kill
+        self._slow_down = slow_down
+        self._cpu = (time.monotonic(), 0.0)
+        self._busy_windows = 0
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="browser-watchdog", daemon=True)
         self._thread.start()
@@ -51,6 +60,19 @@ class Watchdog:
             if self.exceeded is not None:
                 self._kill()
                 return
+            if self._is_greedy():
+                self._slow_down()
+
+    def _is_greedy(self) -> bool:
+        """Whether it has kept more cores busy than drawing needs, in several windows in a row."""
+        now_s, (begun_s, cpu_before_s) = time.monotonic(), self._cpu
+        if now_s - begun_s < _CPU_WINDOW_S:
+            return False
+        cpu_s = self._processes.cpu_seconds()
+        self._cpu = now_s, cpu_s
+        is_busy = cpu_s - cpu_before_s > _MOST_CORES * (now_s - begun_s)
+        self._busy_windows = self._busy_windows + 1 if is_busy else 0
+        return self._busy_windows == _BUSY_WINDOWS
 
     def _excess(self, statuses: list[ProcessStatus]) -> PageOverLimit | None:
         limits = self._limits
