@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from framekiln.api.bodies import parse_json
 from framekiln.composition.layers import (
     read_config,
     resolve,
@@ -18,12 +19,33 @@ from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.normal_form import load, normal_form
 from framekiln.pipelines.definition.predicate import evaluate
 from framekiln.pipelines.definition.validation import validate
+from framekiln.pipelines.endpoints.callback_body import read_callback
+from framekiln.pipelines.outputs.corrections import check_correction
+from framekiln.pipelines.outputs.validation import check_output
 from framekiln.pipelines.steps import STEP_TYPES
-from tests.fuzz.mutations import any_json, changed_json, changed_text
+from tests.fuzz.mutations import any_json, changed_bytes, changed_json, changed_text, json_bytes
 from tests.fuzz.targets import FuzzTarget
 from tests.unit.composition.layers.configs import MEDIA, VIDEO
 from tests.unit.pipelines.definitions import definitions, predicates
 
+OUTPUTS = (
+    {
+        "metadata": {"a": [1, {"b": None}]},
+        "annotations": [
+            {
+                "kind": "face",
+                "start_ms": 0,
+                "end_ms": 40,
+                "confidence": 0.5,
+                "boxes": [{"t_ms": 0, "x": 0, "y": 0, "width": 1, "height": 1}],
+            }
+        ],
+    },
+    {"reviewed_kinds": ["face"], "annotations": [{"kind": "face", "start_ms": 0, "end_ms": 1}]},
+    {"status": "failed", "error": {"message": "no", "code": "a_b", "retryable": True}},
+)
+OUTPUT_NAMES = ("metadata", "annotations", "kind", "start_ms", "end_ms", "boxes", "status", "error")
+ODD_JSON = b'{"a": "\\ud800\\u0000", "b": 1e5, "c": -0.0, "d": 123456789012345678901234567890}'
 MAX_FILLED_CHARS = 400_000
 WORDY = """
 id type file source timeline trim start end position size x y z width height scale format audio
@@ -116,6 +138,20 @@ def check_predicate(given: tuple[Any, Any]) -> None:
         assert evaluate(negated, view) is not evaluate(predicate, view)
 
 
+def check_body(data: bytes) -> None:
+    """What is read of a body can be written again, and is the same."""
+    value = parse_json(data)
+    assert json.loads(canonical_json(value)) == value
+
+
+def check_step_output(value: Any) -> None:
+    """Outputs, corrections and callbacks are accepted, or their issues are named."""
+    for found in (check_output(value), check_correction(value)):
+        assert not isinstance(found, list) or found
+    read_callback({"status": "succeeded", "output": value})
+    read_callback(value)
+
+
 @st.composite
 def _changed_definitions(draw: st.DrawFn) -> Any:
     names = ("steps", "type", "needs", "with", "when", "granularity", "mode", "s0", "all", "not")
@@ -140,6 +176,10 @@ TARGETS = (
         ),
         check_template,
     ),
+    FuzzTarget(
+        "body", changed_bytes([json_bytes(CONFIG), b'{"a": "\\ud800", "b": 1e5}']), check_body
+    ),
+    FuzzTarget("step_output", changed_json(OUTPUTS, OUTPUT_NAMES), check_step_output),
     FuzzTarget("definition", _changed_definitions(), check_definition),
     FuzzTarget(
         "predicate", st.tuples(_changed_predicates(), any_json(["a", "b"])), check_predicate

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from framekiln.files.fragment_index import bytes_needed, check_index, index_facts
 from framekiln.files.streams.validation import check_fragment, check_init
+from framekiln.media.caption_check import check_captions as check_caption_bytes
 from framekiln.media.captions import CaptionSpans, read_captions
 from framekiln.media.images.frame_times import short_delay_offsets
 from framekiln.media.isobmff.splitter import FragmentSegment, FragmentSplitter
@@ -59,6 +60,11 @@ SRT = (
 CAPTION_WORDS = (
     *("-->", "<", ">", "&", "\n", "\n\n", "00:00:01.500", "9999:59:59.999", "NOTE", "{\\"),
     *("<00:00:01.200>", "\r", "\u2028", "\ufeff", "</", "&#x110000;"),
+)
+CAPTION_JSON = (
+    b'{"segments": [{"start": 0, "end": 1.5, "text": "a", "words": [{"word": "a"}]}]}',
+    b'[{"start": 0, "end": 1e3, "text": "a"}]',
+    b'{"word_segments": [{"start": 0, "end": 1, "text": "a"}]}',
 )
 # The GIF of one pixel, with a delay.
 GIF = bytes.fromhex(
@@ -173,6 +179,11 @@ def check_captions(text: str) -> None:
     assert len(list(spans.texts_from(0))) <= 2 * len(track.segments)
 
 
+def check_caption_file(data: bytes) -> None:
+    """A caption file of any kind is counted or refused."""
+    assert check_caption_bytes(data).cue_count >= 0
+
+
 def check_head(data: bytes) -> None:
     """Any file has a type, or none."""
     sniff(data)
@@ -195,5 +206,6 @@ TARGETS = (
     FuzzTarget("index", changed_json([INDEX], INDEX_NAMES).map(json_bytes), check_index_bytes),
     FuzzTarget("index_bytes", changed_bytes([json_bytes(INDEX)]), check_index_bytes),
     FuzzTarget("captions", changed_text([VTT, SRT], CAPTION_WORDS), check_captions),
+    FuzzTarget("caption_file", changed_bytes([VTT.encode(), *CAPTION_JSON]), check_caption_file),
     FuzzTarget("head", changed_bytes(HEADS), check_head),
 )

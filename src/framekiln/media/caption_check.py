@@ -87,17 +87,17 @@ def _load(data: bytes) -> Any:
         ) from error
 
 
-def _cues(value: object, where: str) -> list[dict[str, Any]]:
+def _cues(value: object, where: str, *, may_have_words: bool = True) -> list[dict[str, Any]]:
     if value is None:
         return []
     if not isinstance(value, list):
         raise UnreadableCaptions(f"{where}: expected a list")
     for number, cue in enumerate(value):
-        _check_cue(cue, f"{where}[{number}]")
+        _check_cue(cue, f"{where}[{number}]", may_have_words=may_have_words)
     return value
 
 
-def _check_cue(cue: object, where: str) -> None:
+def _check_cue(cue: object, where: str, *, may_have_words: bool) -> None:
     if not isinstance(cue, dict):
         raise UnreadableCaptions(f"{where}: expected an object with start, end and text")
     text = cue.get("text", cue.get("word", ""))
@@ -111,7 +111,9 @@ def _check_cue(cue: object, where: str) -> None:
         raise UnreadableCaptions(f"{where}: start and end must be numbers from 0")
     if end < start:
         raise UnreadableCaptions(f"{where}: it ends ({end}) before its start ({start})")
-    _cues(cue.get("words"), f"{where}.words")
+    # Words have no words. The parser may accept deeper nesting than a function can follow.
+    if may_have_words:
+        _cues(cue.get("words"), f"{where}.words", may_have_words=False)
 
 
 def _is_time(value: object) -> bool:

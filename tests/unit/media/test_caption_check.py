@@ -1,6 +1,7 @@
 """Caption files are counted; what is wrong with one is told with its place."""
 
 import json
+from contextlib import suppress
 
 import pytest
 
@@ -76,3 +77,11 @@ def test_a_file_may_not_be_too_long() -> None:
         check_captions(b'{"segments": []}' + b" " * 2_097_152)
     with pytest.raises(UnreadableCaptions, match="at most 2097152"):
         check_captions(VTT.encode() + b"\n" * 2_097_152)
+
+
+@pytest.mark.parametrize("depth", [*range(440, 500, 5), 3000])
+def test_words_nested_in_words_are_accepted_or_refused(depth: int) -> None:
+    start, end = '{"start": 0, "end": 1, "text": "a", "words": [', "]}"
+    data = f'{{"segments": [{start * depth}{end * depth}]}}'
+    with suppress(UnreadableCaptions):
+        check_captions(data.encode())
