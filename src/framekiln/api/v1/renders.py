@@ -26,8 +26,8 @@ from framekiln.renders.uploaded_output import MAX_OUTPUT_BYTES, is_mp4
 router = APIRouter(prefix="/api/v1", tags=["renders"])
 
 MAX_HTML_BYTES = 16 << 20
-# JSON may escape one byte of HTML with six.
-MAX_BODY_BYTES = 6 * MAX_HTML_BYTES
+# JSON may escape the two bytes of a letter with six.
+MAX_BODY_BYTES = 3 * MAX_HTML_BYTES
 CONTAINERS = ("mp4", "jpeg", "png", "webp")
 
 

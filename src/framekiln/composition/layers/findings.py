@@ -55,9 +55,14 @@ class ConfigFindings:
         if len(self.issues) < MAX_FINDINGS:
             self.issues.append(finding)
 
+    @property
+    def has_all_warnings(self) -> bool:
+        """Whether further warnings are dropped."""
+        return len(self.warnings) >= MAX_FINDINGS
+
     def add_warning(self, finding: ConfigFinding) -> None:
         """Add a warning for the author."""
-        if len(self.warnings) < MAX_FINDINGS:
+        if not self.has_all_warnings:
             self.warnings.append(finding)
 
     def hint_at_warned(self, code: str, hint: str) -> None:

@@ -170,7 +170,11 @@ class Schema(Generic[Value]):
         return frozenset(name for each in self.fields for name in (each.name, *each.aliases))
 
     def _warn_of_unknown(self, values: Mapping[str, object], place: FieldContext) -> None:
+        findings = place.reading.findings
         for name, value in values.items():
+            if findings.has_all_warnings:
+                # Suggestions are slow, and nobody would see them.
+                return
             if value is not None and name not in self.names and name not in self.ignored:
                 warn_unknown_field(str(name), place, names=self.names, elsewhere=self.elsewhere)
 

@@ -6,6 +6,7 @@ fill_template     a template and data give a filled config; raises `InvalidData`
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from framekiln.composition.layers.config_json import ReadOptions, parse_config, read_config
@@ -158,7 +159,9 @@ def fill_template(
     config = filler.fill(template.config.thaw(), values)
     if faults or filler.issues:
         raise InvalidConfig([*faults, *filler.issues])
-    return FilledTemplate(config, tuple(_unknown(data, template.names)), checked.remote)
+    return FilledTemplate(
+        config, tuple(islice(_unknown(data, template.names), MAX_FINDINGS)), checked.remote
+    )
 
 
 def _unknown(data: Mapping[str, Any], names: frozenset[str]) -> Iterable[ConfigFinding]:

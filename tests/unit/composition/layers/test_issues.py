@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from framekiln.composition.layers import InvalidConfig, read_config
+from framekiln.composition.layers.findings import MAX_FINDINGS
 from tests.unit.composition.layers.configs import (
     VIDEO,
     config_of,
@@ -291,3 +292,8 @@ def test_unknown_fields_are_told_with_what_was_meant(
 ) -> None:
     warning = warnings_of(config)[path]
     assert (warning.code, warning.hint) == ("unknown_field", hint)
+
+
+def test_suggestions_are_made_only_for_warnings_that_are_shown() -> None:
+    layer = text(**{f"unknown_field_{number}": 1 for number in range(300)})
+    assert len(read_config(config_of(*[layer] * 400)).warnings) == MAX_FINDINGS
