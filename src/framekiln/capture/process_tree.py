@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -82,13 +83,30 @@ class ProcessTree:
 
     def _inner_proc(self) -> Path | None:
         """Return the `/proc` of Chromium's namespace, which lists only its own processes."""
-        for pid in descendants(self._leader):
-            status = _read(_PROC / str(pid))
+        for pid in chain(_first_descendants(self._leader), descendants(self._leader)):
             inner = _PROC / str(pid) / "root/proc"
             with suppress(OSError):
+                status = _read(_PROC / str(pid))
                 if status is not None and status.is_chromium and any(inner.iterdir()):
                     return inner
         return None
+
+
+def _first_descendants(leader: int) -> Iterator[int]:
+    """Yield the process, its first child, the first child of that, and so on.
+
+    Each program that wraps Chromium has one thread and one child. Asking for it is cheaper than
+    searching all processes of the machine.
+    """
+    waiting = [leader]
+    while waiting:
+        yield (pid := waiting[0])
+        try:
+            children = (_PROC / f"{pid}/task/{pid}/children").read_text()
+        except OSError:
+            # The process has ended, or the kernel lists no children.
+            return
+        waiting = [int(child) for child in children.split()]
 
 
 def descendants(leader: int) -> Iterator[int]:
