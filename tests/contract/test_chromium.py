@@ -273,7 +273,12 @@ async def test_a_verdict_in_a_damaged_browser_is_not_final() -> None:
                 time.sleep(0.01)
         raise PageThrew("the drawing context is lost")
 
+    def wait_for_helpers(browser: Browser, _alive: CheckAlive) -> None:
+        while not any(processes_of_type(browser.pid, "gpu-process")):
+            time.sleep(0.01)
+
     try:
+        await pool.run(wait_for_helpers, owner="owner")
         assert await pool.run(work, owner="owner") == "right"
     finally:
         await pool.close()
