@@ -166,6 +166,8 @@ def check_confinement(browser: Browser) -> CheckResult:
     if facts.is_enough:
         return CheckResult("sandbox", CheckState.OK, detail)
     fix = "in a container: --security-opt seccomp=unconfined --cap-add SYS_ADMIN"
+    if facts.namespaces is None:
+        fix = "in a container: --cap-add SYS_PTRACE"
     return CheckResult("sandbox", CheckState.WARN, detail, fix)
 
 
