@@ -93,6 +93,7 @@ class Hostile:
             "write the source": _works(lambda: os.write(number, b"x")),
             "truncate the source": _works(lambda: os.ftruncate(number, 0)),
             "change its mode": _works(lambda: os.fchmod(number, 0)),
+            "change the mode of its folder": _works(lambda: Path().chmod(0o777)),
             "change its times": _works(lambda: os.utime(number, (0, 0))),
             "open a socket": _works(socket.socket),
             "start a process": _works(os.fork),

@@ -120,9 +120,12 @@ _FORBIDDEN: Final[dict[str, tuple[int, int | None]]] = {
     "modify_ldt": (154, None),
     "uselib": (134, None),
 }
-# An open file lets its owner change these, even if it was opened only for reading.
-_CHANGE_OPEN_FILES: Final[dict[str, tuple[int, int | None]]] = {
+# The owner of a file may use these even if it was opened only for reading.
+_CHANGE_FILES: Final[dict[str, tuple[int, int | None]]] = {
+    "chmod": (90, None),
     "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
     "fchown": (93, 55),
     "fsetxattr": (190, 7),
     "fremovexattr": (199, 16),
@@ -197,7 +200,7 @@ def filter_program(
     everywhere = {name: (number, number) for name, number in _FORBIDDEN_EVERYWHERE.items()}
     calls = {**everywhere, **_FORBIDDEN, **_CONDITIONAL}
     if not may_change_files:
-        calls |= _CHANGE_OPEN_FILES
+        calls |= _CHANGE_FILES
     if unknown := {*needed, *rules} - calls.keys():
         raise ValueError(f"unknown system calls: {', '.join(sorted(unknown))}")
     program = [

@@ -36,8 +36,8 @@ from framekiln.kit.confined.zygote import MESSAGE_BYTES
 _ZYGOTE: Final = "framekiln.kit.confined.zygote"
 _CHILD: Final = "framekiln.kit.confined.child"
 _TASK: Final = "framekiln.kit.confined.session_child:serve"
-# Can be entered but not listed or changed.
-_ENTER_ONLY: Final = 0o711
+# For the owner, too: the child may be the same user.
+_UNCHANGEABLE: Final = 0o511
 _START_S: Final = 60
 _LEAVING_S: Final = 30
 _COMPLAINT_BYTES: Final = 4096
@@ -136,7 +136,7 @@ class _Zygote:
         self._packages = tuple(packages)
         self._control, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._folder = tempfile.TemporaryDirectory(prefix="framekiln-session-")
-        Path(self._folder.name).chmod(_ENTER_ONLY)
+        Path(self._folder.name).chmod(_UNCHANGEABLE)
         self._lock = threading.Lock()
         self._children: dict[int, SessionProcess] = {}
         self._forks = 0
@@ -262,7 +262,7 @@ def _spawn(
 
     def run() -> None:
         with tempfile.TemporaryDirectory(prefix="framekiln-session-") as folder:
-            Path(folder).chmod(_ENTER_ONLY)
+            Path(folder).chmod(_UNCHANGEABLE)
             order = _order(limits, args, Path(folder), packages)
             view = VisibleFiles(Path(folder), (), packages)
             has_landlock = isolation is Isolation.NONE
