@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from html import unescape
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from framekiln.kit.cancellation import check_cancelled
@@ -97,6 +98,16 @@ class CaptionSpans:
         """Yield the texts of a span and of those after it, without the empty ones."""
         texts = (self.text(each) for each in range(number, len(self._shown)))
         return (text for text in texts if text)
+
+
+def caption_bytes(path: Path) -> bytes:
+    """Return the content of a caption file of any format; a larger one is not read at all."""
+    size_bytes = path.stat().st_size
+    if size_bytes > LARGEST_BYTES:
+        raise UnreadableCaptions(
+            f"the file has {size_bytes} bytes; at most {LARGEST_BYTES} are read"
+        )
+    return path.read_bytes()
 
 
 def read_captions(data: bytes) -> CaptionTrack:

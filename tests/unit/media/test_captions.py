@@ -1,12 +1,19 @@
 """WebVTT and SubRip become segments and words; what is wrong is named with its line."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framekiln.media.captions import CaptionSpans, CaptionTrack, TimedText, read_captions
+from framekiln.media.captions import (
+    CaptionSpans,
+    CaptionTrack,
+    TimedText,
+    caption_bytes,
+    read_captions,
+)
 from framekiln.media.errors import UnreadableCaptions
 
 
@@ -215,3 +222,13 @@ def test_long_captions_over_many_short_ones_take_little_memory() -> None:
     spans = CaptionSpans([*long, *short])
     assert spans.text(spans.number_at(10_000)).endswith("x\ncue 10000")
     assert len(next(spans.texts_from(5))) > 1_000_000
+
+
+def test_a_file_that_is_too_large_is_not_read_into_memory(tmp_path: Path) -> None:
+    path = tmp_path / "captions.json"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(UnreadableCaptions, match="at most 2097152 are read"):
+        caption_bytes(path)
+    path.write_bytes(b"{}")
+    assert caption_bytes(path) == b"{}"

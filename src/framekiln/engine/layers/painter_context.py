@@ -56,7 +56,7 @@ from framekiln.engine.layers.text_markup import (
 )
 from framekiln.kit.media_kind import MediaKind
 from framekiln.media.audio.source_samples import SourceSamples
-from framekiln.media.captions import read_captions
+from framekiln.media.captions import caption_bytes, read_captions
 from framekiln.media.lottie_file import read_lottie
 from framekiln.media.session_audio import SessionAudio
 from framekiln.media.source_session import SourceSession
@@ -151,7 +151,7 @@ class PainterContext:
 
     def _of_sound(self, layer: ResolvedLayer) -> Painter | None:
         if isinstance(layer.layer, SubtitlesLayer) and layer.source is not None:
-            captions = read_captions(self.sources.path(layer.source).read_bytes())
+            captions = read_captions(caption_bytes(self.sources.path(layer.source)))
             return CaptionPainter(layer, captions, self.rasterizer)
         if not isinstance(layer.layer, WaveformLayer):
             return None

@@ -44,7 +44,7 @@ from framekiln.engine.page_sources import probe_played
 from framekiln.engine.site import Site
 from framekiln.kit.errors import FramekilnError, InvalidInput, RemoteFailed
 from framekiln.media.audio.source_samples import SourceSamples
-from framekiln.media.captions import read_captions
+from framekiln.media.captions import caption_bytes, read_captions
 from framekiln.media.frame_slots import Pixels
 from framekiln.media.probe.probed_source import ProbedSource
 from framekiln.media.session_audio import SessionAudio
@@ -305,7 +305,7 @@ class PageHost:
         return Resource(pixels.tobytes(), "application/octet-stream", headers=headers)
 
     def _captions(self, query: Query) -> Resource:
-        data = self._fetch(_source(query)).path.read_bytes()
+        data = caption_bytes(self._fetch(_source(query)).path)
         if data.lstrip()[:1] in (b"{", b"["):
             return Resource(data, "application/json")
         return _json(read_captions(data).as_json())

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from framekiln.kit.lottie import lottie_facts
 from framekiln.kit.media_kind import MediaKind
-from framekiln.media.captions import LARGEST_BYTES, read_captions
+from framekiln.media.captions import caption_bytes, read_captions
 from framekiln.media.errors import UnreadableCaptions, UnreadableMedia
 from framekiln.media.images.image_facts import image_facts
 from framekiln.media.lottie_file import read_lottie
@@ -65,13 +65,9 @@ def _lottie(path: Path) -> ProbedSource:
 
 
 def _captions(path: Path) -> ProbedSource:
-    size_bytes = path.stat().st_size
-    if size_bytes > LARGEST_BYTES:
-        raise UnreadableCaptions(
-            f"the file has {size_bytes} bytes; at most {LARGEST_BYTES} are read"
-        )
-    read_captions(path.read_bytes())
-    return ProbedSource(kind=MediaKind.CAPTION, size_bytes=size_bytes)
+    data = caption_bytes(path)
+    read_captions(data)
+    return ProbedSource(kind=MediaKind.CAPTION, size_bytes=len(data))
 
 
 def _perhaps_captions(path: Path) -> ProbedSource:
