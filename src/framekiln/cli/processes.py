@@ -27,6 +27,7 @@ from framekiln.cli.signals import END_WITHIN_S, run_until_signal
 from framekiln.db.migrate import migrate as apply_migrations
 from framekiln.kit.errors import InvalidInput
 from framekiln.kit.folder_lock import make_folder
+from framekiln.kit.temp_folder import own_temp_folder
 from framekiln.settings import Settings
 
 QUEUES = ("control", "io", "render", "media", "files", "speech", "playback", "steps", "endpoints")
@@ -45,7 +46,8 @@ def api() -> None:
     _leave_root(settings, ("api",))
     require_free_port(settings.host, settings.port)
     require_confinement(settings, has_pages=False)
-    asyncio.run(_api(settings))
+    with own_temp_folder():
+        asyncio.run(_api(settings))
 
 
 async def _api(settings: Settings) -> None:
@@ -68,7 +70,8 @@ def worker(
     _leave_root(settings, ("worker", "--queues", queues, "--concurrency", str(concurrency)))
     require_confinement(settings, has_pages="render" in names)
     work = _worker(settings, names, concurrency or settings.slots)
-    asyncio.run(run_until_signal(work, end_within_s=END_WITHIN_S))
+    with own_temp_folder():
+        asyncio.run(run_until_signal(work, end_within_s=END_WITHIN_S))
 
 
 async def _worker(settings: Settings, queues: list[str], concurrency: int) -> None:

@@ -1,0 +1,67 @@
+"""Temporary folders of processes: removed at their end, or at the next start if killed."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from framekiln.kit.temp_folder import own_temp_folder, sweep_temp_folders
+
+HOLD = """
+import sys, tempfile
+from framekiln.kit.temp_folder import own_temp_folder
+with own_temp_folder() as folder:
+    tempfile.mkdtemp(prefix="framekiln-film-")
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return tmp_path
+
+
+@contextmanager
+def holder() -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdout
+        try:
+            yield process, Path(process.stdout.readline().strip())
+        finally:
+            process.kill()
+
+
+def test_what_a_killed_process_left_is_removed_and_what_runs_is_not(place: Path) -> None:
+    with holder() as (living, kept), holder() as (killed, left):
+        killed.kill()
+        killed.wait()
+        assert (kept.parent, left.parent) == (place, place)
+        assert list(left.iterdir()), "it left nothing"
+        (place / "framekiln-of-somebody").mkdir()
+        assert sweep_temp_folders(place) == 1
+        assert not left.exists()
+        assert list(kept.iterdir())
+        assert (place / "framekiln-of-somebody").exists()
+        assert living.stdin
+        living.stdin.close()
+        assert living.wait() == 0
+        assert not kept.exists()
+
+
+def test_all_temporary_files_of_a_process_are_in_its_folder(place: Path) -> None:
+    with own_temp_folder() as folder, tempfile.TemporaryDirectory() as inner:
+        assert folder.parent == place
+        assert Path(inner).parent == folder
+        assert sweep_temp_folders(place) == 0
+    assert not list(place.iterdir())
+    assert tempfile.gettempdir() == str(place)
