@@ -13,7 +13,13 @@ from framekiln.api.sessions import DEVICE_COOKIE
 from framekiln.cli.api_server import server_config
 from framekiln.identity.errors import LoginFailed, TooManyAttempts
 from framekiln.identity.passwords import Passwords
-from framekiln.identity.throttle import BRIEF_DELAY_S, BUSY_FAILURES, FREE_ATTEMPTS, LONGEST_WAIT
+from framekiln.identity.throttle import (
+    AT_ONCE,
+    BRIEF_DELAY_S,
+    BUSY_FAILURES,
+    FREE_ATTEMPTS,
+    LONGEST_WAIT,
+)
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import BASE_URL
 from tests.support.postgres import PostgresServer
@@ -154,6 +160,32 @@ async def test_failures_from_many_networks_only_delay_the_right_password_briefly
     assert pauses == [BRIEF_DELAY_S]
     await sessions.log_in(email, PASSWORD, client="192.0.2.3", device=known.device)
     assert pauses == [BRIEF_DELAY_S]
+
+
+async def test_one_network_cannot_keep_all_checks_of_passwords_busy(place: SessionHarness) -> None:
+    released = asyncio.Event()
+
+    class Held(Passwords):
+        async def matches(self, password_hash: str | None, password: str) -> bool:
+            await released.wait()
+            return await super().matches(password_hash, password)
+
+    sessions = new_sessions(place.services, Held(FAST_HASHER), place.clock)
+    email = await place.user()
+    flood = [
+        asyncio.create_task(sessions.log_in(f"{uuid4()}@nowhere", "wrong", client="192.0.2.77"))
+        for _ in range(AT_ONCE + 5)
+    ]
+    # Those beyond the limit are refused while all others wait for their check.
+    first = asyncio.as_completed(flood)
+    for _ in range(5):
+        with pytest.raises(TooManyAttempts):
+            await next(first)
+    owner = asyncio.create_task(sessions.log_in(email, PASSWORD, client="198.51.100.7"))
+    released.set()
+    assert (await owner).caller.user is not None
+    kinds = [type(result) for result in await asyncio.gather(*flood, return_exceptions=True)]
+    assert (kinds.count(LoginFailed), kinds.count(TooManyAttempts)) == (AT_ONCE, 5)
 
 
 async def test_only_a_trusted_proxy_says_who_the_client_is(place: SessionHarness) -> None:

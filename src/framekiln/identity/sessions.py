@@ -8,7 +8,9 @@ exceed the limit of `throttle`; neither a response nor its timing reveals which 
 import asyncio
 import math
 import secrets
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -21,6 +23,7 @@ from framekiln.identity.passwords import Passwords
 from framekiln.identity.service import CallerCache
 from framekiln.identity.signatures.devices import DeviceTokens
 from framekiln.identity.throttle import (
+    AT_ONCE,
     BRIEF_DELAY_S,
     BUSY_FAILURES,
     FORGET_AFTER,
@@ -57,6 +60,7 @@ class Sessions:
         self._clock = clock
         self._pause = pause
         self._recent = CallerCache()
+        self._running: Counter[str] = Counter()
 
     async def log_in(
         self, email: str, password: str, *, client: str | None = None, device: str | None = None
@@ -73,10 +77,12 @@ class Sessions:
             found = await user_store.find_user(connection, address)
         browser = await self._devices.read(device, found.user.id) if found else None
         source = f"browser {browser}" if browser else network_of(client)
-        is_busy = await self._count_attempt(address, source)
-        if is_busy and browser is None:
-            await self._pause(BRIEF_DELAY_S)
-        is_right = await self._passwords.matches(found.password_hash if found else None, password)
+        with self._place_of(source):
+            is_busy = await self._count_attempt(address, source)
+            if is_busy and browser is None:
+                await self._pause(BRIEF_DELAY_S)
+            password_hash = found.password_hash if found else None
+            is_right = await self._passwords.matches(password_hash, password)
         if not is_right or found is None:
             raise _login_failed()
         return await self._begin(found, source)
@@ -112,6 +118,20 @@ class Sessions:
             return await user_store.delete_expired(
                 connection, now=self._clock.now(), window=FORGET_AFTER
             )
+
+    @contextmanager
+    def _place_of(self, source: str) -> Iterator[None]:
+        if self._running[source] >= AT_ONCE:
+            raise TooManyAttempts(
+                f"{AT_ONCE} logins from your network are being checked: wait 1 s", retry_after_s=1
+            )
+        self._running[source] += 1
+        try:
+            yield
+        finally:
+            self._running[source] -= 1
+            if not self._running[source]:
+                del self._running[source]
 
     async def _count_attempt(self, email: str, source: str) -> bool:
         """Count an attempt, or raise `TooManyAttempts`; return whether many others have failed."""

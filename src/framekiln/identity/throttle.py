@@ -4,7 +4,8 @@ Failures are counted by e-mail address and source together: a source is a networ
 has logged in before. After a few failures each further attempt from that source has to wait, longer
 each time. So nobody can lock out somebody else: each source has its own count, and a browser that
 is known has one of its own wherever it is. Many failures for one address from many sources, or from
-one source for many addresses, only slow each answer down a little.
+one source for many addresses, only slow each answer down a little. No source can keep the checks
+of passwords busy alone.
 """
 
 import ipaddress
@@ -20,6 +21,8 @@ FORGET_AFTER: Final = timedelta(minutes=15)
 BUSY_FAILURES: Final = 50
 """Failures for an address, or from a network, after which answers are slowed down."""
 BRIEF_DELAY_S: Final = 2.0
+AT_ONCE: Final = 8
+"""Attempts of a source whose passwords are checked or wait for it; each check costs 64 MiB."""
 IPV6_PREFIX: Final = 64
 """A customer usually has a whole network of this size."""
 UNKNOWN_NETWORK: Final = "unknown"
