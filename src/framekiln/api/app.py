@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from framekiln import __version__
 from framekiln.api import health, metrics, sessions, sse
 from framekiln.api.bodies import hoist_definitions
+from framekiln.api.body_memory import BodyMemory
 from framekiln.api.cors import Cors
 from framekiln.api.errors import (
     Family,
@@ -112,6 +113,7 @@ def create_app(services: "Services") -> FastAPI:
         app.include_router(router)
     # Added from the inside out: the last one sees a request first.
     app.add_middleware(RejectNul)
+    app.add_middleware(BodyMemory)
     app.add_middleware(UnexpectedErrors)
     app.add_middleware(Cors)
     app.add_middleware(CountRequests, metrics=app.state.metrics)

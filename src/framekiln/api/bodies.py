@@ -16,6 +16,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from framekiln.api.body_memory import count_body
 from framekiln.api.errors import MalformedJson
 from framekiln.api.unknown_fields import NAMES_UNKNOWN, note_unknown_fields
 from framekiln.kit.errors import TooLarge
@@ -66,6 +67,7 @@ async def read_bytes(request: Request, *, max_bytes: int) -> bytes:
         read += chunk
         if len(read) > max_bytes:
             raise _too_large(max_bytes)
+        count_body(request.scope, len(read))
     return bytes(read).strip(b" \t\r\n")
 
 

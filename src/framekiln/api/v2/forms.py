@@ -13,8 +13,10 @@ from urllib.parse import parse_qsl
 from fastapi import Request
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.types import Scope
 
 from framekiln.api.bodies import parse_large_json, read_bytes
+from framekiln.api.body_memory import count_body
 from framekiln.api.errors import MalformedJson
 from framekiln.kit.errors import InvalidInput, TooLarge
 
@@ -117,6 +119,7 @@ async def _multipart(request: Request) -> AsyncIterator[Form]:
             max_fields=_MAX_FIELDS,
             max_part_size=MAX_FIELDS_BYTES,
         )
+        parser.scope = request.scope
         data = await parser.parse()
     except MultiPartException as error:
         raise field_error("", "type", f"the body is not multipart: {error.message}") from error
@@ -133,6 +136,7 @@ async def _multipart(request: Request) -> AsyncIterator[Form]:
 class _Parser(MultiPartParser):
     """Caps what all texts take together: they are held in memory, unlike files."""
 
+    scope: Scope
     _text_bytes = 0
 
     def on_part_data(self, data: bytes, start: int, end: int) -> None:
@@ -144,6 +148,7 @@ class _Parser(MultiPartParser):
                     f"the fields are larger than {MAX_FIELDS_BYTES} bytes",
                     limit_bytes=MAX_FIELDS_BYTES,
                 )
+            count_body(self.scope, self._text_bytes)
 
 
 async def _counted(request: Request) -> AsyncGenerator[bytes, None]:

@@ -1,0 +1,87 @@
+"""The bytes of request bodies that are in memory at a time, in all and for each organization.
+
+A body is in memory until its response is sent. Small bodies are not counted: the number of
+connections limits them.
+"""
+
+from collections import Counter
+from typing import Final
+
+import structlog
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from framekiln.kit.errors import RateLimited, Unavailable
+
+UNCOUNTED_BYTES: Final = 1 << 20
+MAX_BYTES: Final = 512 << 20
+MAX_OWNER_BYTES: Final = 128 << 20
+_STATE: Final = "body_share"
+
+
+class BodyMemory:
+    """ASGI middleware: counts the large bodies of all requests of this process."""
+
+    def __init__(
+        self, app: ASGIApp, *, max_bytes: int = MAX_BYTES, max_owner_bytes: int = MAX_OWNER_BYTES
+    ) -> None:
+        self._app = app
+        self._max_bytes = max_bytes
+        self._max_owner_bytes = max_owner_bytes
+        self._held_bytes: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        share = BodyShare(self)
+        scope.setdefault("state", {})[_STATE] = share
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            share.give_back()
+
+    def change(self, owner: str, by_bytes: int) -> None:
+        """Count bytes of an owner, or raise if there are too many."""
+        held_bytes = self._held_bytes[owner] + by_bytes
+        if by_bytes > 0 and held_bytes > self._max_owner_bytes:
+            raise RateLimited(
+                f"the requests of this organization bring more than {self._max_owner_bytes} bytes"
+                " at a time: send fewer large bodies at once"
+            )
+        if by_bytes > 0 and self._held_bytes.total() + by_bytes > self._max_bytes:
+            raise Unavailable(f"all requests bring more than {self._max_bytes} bytes at a time")
+        self._held_bytes[owner] = held_bytes
+        if not held_bytes:
+            del self._held_bytes[owner]
+
+
+class BodyShare:
+    """The memory of one request's body."""
+
+    def __init__(self, memory: BodyMemory) -> None:
+        self._memory = memory
+        self._owner = ""
+        self._held_bytes = 0
+
+    def grow_to(self, size_bytes: int) -> None:
+        """Count a body that is being read."""
+        if size_bytes <= max(UNCOUNTED_BYTES, self._held_bytes):
+            return
+        if not self._held_bytes:
+            # Bound by authentication, which comes before the body is read.
+            bound = structlog.contextvars.get_contextvars()
+            self._owner = str(bound.get("organization_id", ""))
+        self._memory.change(self._owner, size_bytes - self._held_bytes)
+        self._held_bytes = size_bytes
+
+    def give_back(self) -> None:
+        """Stop counting the body."""
+        self._memory.change(self._owner, -self._held_bytes)
+        self._held_bytes = 0
+
+
+def count_body(scope: Scope, size_bytes: int) -> None:
+    """Count the bytes that were read of a request's body so far."""
+    share: BodyShare | None = scope.get("state", {}).get(_STATE)
+    if share is not None:
+        share.grow_to(size_bytes)
