@@ -115,6 +115,26 @@ def test_a_folder_below_a_closed_one_is_reached_and_the_rest_is_hidden(folder: P
     assert (closed.stat().st_mode & 0o777, (closed / "secret").read_text()) == (0o700, "secret")
 
 
+@needs_root
+def test_the_data_folder_is_not_covered_although_it_is_closed(folder: Path) -> None:
+    data = folder / "data"
+    (data / "blobs").mkdir(parents=True)
+    (data / "pg").mkdir()
+    data.chmod(0o710)
+    script = "import os, sys; enter_account(Settings()); print(sorted(os.listdir(sys.argv[1])))"
+    imports = (
+        "from framekiln.cli.account import enter_account; from framekiln.settings import Settings"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"{imports}\n{script}", str(data)],
+        env={**os.environ, "FRAMEKILN_DATA": str(data), "FRAMEKILN_ALLOW_UNCONFINED": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1] == "['blobs', 'pg']", done
+
+
 def test_accounts_are_names_or_numbers() -> None:
     assert parse_account("12") == Account(12, 12)
     assert parse_account("12:34") == Account(12, 34)

@@ -84,7 +84,7 @@ def _require_reach(settings: Settings, account: Account) -> None:
     try:
         open_path_view(paths)
     except OSError as error:
-        closed = ", ".join(map(str, closed_folders(path.resolve() for path in paths)))
+        closed = " ".join(map(str, closed_folders(path.resolve() for path in paths)))
         raise AccountUnusable(
             f"{_described(account)} cannot enter {closed}, and no mount namespace can be made"
             f" ({error.strerror}); move the project and FRAMEKILN_DATA to folders that others may"
@@ -176,11 +176,13 @@ def _needed_paths(settings: Settings) -> list[Path]:
     python = [Path(p) for p in (sys.prefix, sys.base_prefix)]
     given = (blob_folder(settings), settings.fetch_ca_file, settings.speech_models)
     model = Path(settings.speech_model)
-    return [
-        *(package, *python, Path(sys.executable).resolve().parent, settings.data),
-        *(Path(tempfile.gettempdir()), *(path.absolute() for path in given if path)),
+    elsewhere = [
+        *(package, *python, Path(sys.executable).resolve().parent, Path(tempfile.gettempdir())),
+        *(path.absolute() for path in given if path),
         *([model] if model.is_absolute() else []),
     ]
+    # The data folder is closed on purpose, but not to the account.
+    return [settings.data, *(path for path in elsewhere if settings.data not in path.parents)]
 
 
 def _require_readable_code(account: Account) -> None:
