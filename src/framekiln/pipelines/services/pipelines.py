@@ -1,5 +1,6 @@
 """Pipelines for their owners: create them, add versions, archive them."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
@@ -44,7 +45,7 @@ class Pipelines:
         self, organization_id: OrganizationId, name: str, definition: Any
     ) -> tuple[Pipeline, PipelineVersion]:
         """Create a pipeline with its first version."""
-        checked = read_definition(definition, self._step_types)
+        checked = await asyncio.to_thread(read_definition, definition, self._step_types)
         pipeline_id = PipelineId(new_uuid())
         async with self._database.transaction() as connection:
             await self._check_endpoints(connection, organization_id, checked)
@@ -91,7 +92,7 @@ class Pipelines:
         """Add a version, or return an identical one; also return whether it is new."""
         async with self._database.transaction() as connection:
             pipeline = await lock_pipeline(connection, organization_id, pipeline_id)
-            checked = read_definition(definition, self._step_types)
+            checked = await asyncio.to_thread(read_definition, definition, self._step_types)
             _check_not_archived(pipeline)
             found = await pipeline_store.find_version_by_digest(
                 connection, pipeline_id, digest(checked)
