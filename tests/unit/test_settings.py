@@ -51,6 +51,19 @@ def test_every_setting_has_its_variable(monkeypatch: pytest.MonkeyPatch) -> None
         "FRAMEKILN_SPEECH_LANGUAGE": "en",
         "FRAMEKILN_SPEECH_THREADS": "2",
         "FRAMEKILN_LOG_FORMAT": "json",
+        "FRAMEKILN_RUN_AS": "kiln",
+        "FRAMEKILN_HEADER_TIMEOUT_S": "10",
+        "FRAMEKILN_BODY_TIMEOUT_S": "30",
+        "FRAMEKILN_KEEP_ALIVE_S": "15",
+        "FRAMEKILN_MAX_CONNECTIONS": "800",
+        "FRAMEKILN_MAX_CONNECTIONS_PER_ADDRESS": "200",
+        "FRAMEKILN_EVENT_STREAMS_PER_KEY": "50",
+        "FRAMEKILN_EVENT_STREAMS_PER_ORGANIZATION": "100",
+        "FRAMEKILN_ALLOW_UNCONFINED": "1",
+        "FRAMEKILN_BROWSER_MEMORY_MB": "128",
+        "FRAMEKILN_BROWSER_PROCESSES": "64",
+        "FRAMEKILN_BROWSER_THREADS": "1024",
+        "FRAMEKILN_BROWSER_DISK_MB": "1024",
     }
     assert set(values) == {field.alias for field in Settings.model_fields.values()}
     for name, value in values.items():
