@@ -20,14 +20,18 @@ from framekiln.identity.signatures.keys import ConfiguredSigningKeys
 from framekiln.identity.signatures.stored_keys import StoredSigningKeys
 from framekiln.identity.signatures.tokens import AccessTokens
 from framekiln.identity.users import Users
+from framekiln.jobs.model import RunningLimit
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock, SystemClock
 from framekiln.kit.confined.budget import default_budget, set_child_budget
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.pipelines.wiring import PipelineDependencies, PipelineServices
 from framekiln.playback.service import Playback
+from framekiln.quotas.model import Quota, default_limits
+from framekiln.quotas.service import Quotas
 from framekiln.renders.cache import PartCache
 from framekiln.renders.events import RenderEvents
+from framekiln.renders.jobs import FILM_QUEUE
 from framekiln.renders.service import Renders
 from framekiln.renders.worker import RenderWorker
 from framekiln.settings import Settings
@@ -77,6 +81,7 @@ class Services:
     webhook_worker: WebhookWorker
     callbacks: Callbacks
     pipelines: PipelineServices
+    quotas: Quotas
 
     @classmethod
     @asynccontextmanager
@@ -91,7 +96,14 @@ class Services:
         clock = SystemClock()
         database = Database(conninfo)
         notifications = Notifications(conninfo)
-        jobs = JobQueue(conninfo)
+        limits = default_limits(settings)
+        jobs = JobQueue(
+            conninfo,
+            limits=[
+                RunningLimit(FILM_QUEUE, Quota.CONCURRENT_RENDERS, limits[Quota.CONCURRENT_RENDERS])
+            ],
+        )
+        quotas = Quotas(database, jobs=jobs, clock=clock, defaults=limits)
         passwords = Passwords()
         signing_keys = (
             ConfiguredSigningKeys(settings.secret_keys)
@@ -103,9 +115,14 @@ class Services:
         blobs = open_blob_store(settings.storage_url, folder=settings.data / "blobs")
         file_events = FileEvents(outbox)
         files = Files(
-            database, blobs=blobs, notifications=notifications, clock=clock, events=file_events
+            database,
+            blobs=blobs,
+            notifications=notifications,
+            clock=clock,
+            events=file_events,
+            quotas=quotas,
         )
-        ingest = Ingest(database, blobs=blobs, fetcher=fetcher, clock=clock)
+        ingest = Ingest(database, blobs=blobs, fetcher=fetcher, clock=clock, quotas=quotas)
         render_events = RenderEvents(outbox, base_url=settings.public_url)
         callbacks = Callbacks(database, outbox=outbox, fetcher=fetcher, clock=clock)
         video_events = VideoEvents(outbox, settings.public_url, callbacks)
@@ -117,6 +134,7 @@ class Services:
             notifications=notifications,
             clock=clock,
             events=render_events,
+            quotas=quotas,
         )
         async with AsyncExitStack() as stack:
             for part in (database, notifications, jobs):
@@ -151,7 +169,14 @@ class Services:
                 files=files,
                 uploads=Uploads(database, jobs=jobs, blobs=blobs, clock=clock, events=file_events),
                 file_worker=FileWorker(database, clock=clock, events=file_events),
-                streams=Streams(database, jobs=jobs, blobs=blobs, clock=clock, events=file_events),
+                streams=Streams(
+                    database,
+                    jobs=jobs,
+                    blobs=blobs,
+                    clock=clock,
+                    events=file_events,
+                    quotas=quotas,
+                ),
                 playback=Playback(
                     database,
                     files=files,
@@ -167,7 +192,9 @@ class Services:
                 delivery_log=DeliveryLog(database, jobs=jobs, clock=clock),
                 webhook_worker=WebhookWorker(database, jobs=jobs, clock=clock),
                 callbacks=callbacks,
-                render_worker=RenderWorker(database, jobs=jobs, clock=clock, events=render_events),
+                render_worker=RenderWorker(
+                    database, jobs=jobs, clock=clock, events=render_events, quotas=quotas
+                ),
                 part_cache=PartCache(database, blobs, clock),
                 transcripts=Transcripts(
                     database,
@@ -178,6 +205,7 @@ class Services:
                     outbox=outbox,
                     clock=clock,
                     languages=SpeechSettings.of(settings).languages,
+                    quotas=quotas,
                 ),
                 transcript_worker=TranscriptWorker(database, jobs=jobs, outbox=outbox, clock=clock),
                 pipelines=PipelineServices.build(
@@ -190,8 +218,10 @@ class Services:
                         outbox=outbox,
                         fetcher=fetcher,
                         clock=clock,
+                        quotas=quotas,
                     )
                 ),
+                quotas=quotas,
                 renders=renders,
                 v2=videos,
             )

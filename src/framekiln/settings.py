@@ -78,6 +78,19 @@ class Settings(BaseSettings):
     )
     allow_unconfined: bool = Field(default=False, alias="FRAMEKILN_ALLOW_UNCONFINED")
     """Whether to work where pages and media of strangers cannot be confined."""
+    quota_concurrent_renders: int = Field(
+        default=50, alias="FRAMEKILN_QUOTA_CONCURRENT_RENDERS", ge=0
+    )
+    """The quotas are those of each organization that has none of its own; 0 means no limit."""
+    quota_render_minutes: int = Field(default=10_000, alias="FRAMEKILN_QUOTA_RENDER_MINUTES", ge=0)
+    quota_stored_bytes: int = Field(default=1 << 40, alias="FRAMEKILN_QUOTA_STORED_BYTES", ge=0)
+    quota_downloaded_bytes: int = Field(
+        default=1 << 40, alias="FRAMEKILN_QUOTA_DOWNLOADED_BYTES", ge=0
+    )
+    quota_queued_jobs: int = Field(default=10_000, alias="FRAMEKILN_QUOTA_QUEUED_JOBS", ge=0)
+    quota_requests_per_minute: int = Field(
+        default=12_000, alias="FRAMEKILN_QUOTA_REQUESTS_PER_MINUTE", ge=0
+    )
     render_slots: int = Field(default=0, alias="FRAMEKILN_RENDER_SLOTS", ge=0)
     """Renders at a time in one worker; 0 means half the cores, at least one."""
     confined_children: int = Field(default=0, alias="FRAMEKILN_CONFINED_CHILDREN", ge=0)

@@ -167,6 +167,7 @@ async def test_an_asset_is_kept_for_an_hour(
         blobs=app.services.blobs,
         fetcher=GuardedFetcher(app.services.settings.fetch_allow, ca_file=certificate),
         clock=clock,
+        quotas=app.services.quotas,
     )
     organization, url = await organization_of(app), media.url("/picture-1.png?hour")
     before = len(media.requests)

@@ -445,13 +445,9 @@ async def test_a_stream_that_nobody_continues_fails_after_a_day(
     app: AppHarness, tracks: list[LocalTrack]
 ) -> None:
     services, clock = app.services, SettableClock(app.services.clock.now())
-    streams = Streams(
-        services.database,
-        jobs=services.jobs,
-        blobs=services.blobs,
-        clock=clock,
-        events=FileEvents(services.outbox),
-    )
+    stored = {"jobs": services.jobs, "blobs": services.blobs, "quotas": services.quotas}
+    events = FileEvents(services.outbox)
+    streams = Streams(services.database, clock=clock, events=events, **stored)  # type: ignore[arg-type]
     left = await begin(app, "video")
     await put_fragments(app, left, tracks[0], 1)
     clock.advance(timedelta(hours=23))

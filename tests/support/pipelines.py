@@ -72,6 +72,7 @@ class PipelineHarness:
                 outbox=around.outbox,
                 fetcher=around.fetcher,
                 clock=self.clock,
+                quotas=around.quotas,
             ),
             step_types=step_types,
         )

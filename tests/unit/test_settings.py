@@ -64,6 +64,12 @@ def test_every_setting_has_its_variable(monkeypatch: pytest.MonkeyPatch) -> None
         "FRAMEKILN_BROWSER_PROCESSES": "64",
         "FRAMEKILN_BROWSER_THREADS": "1024",
         "FRAMEKILN_BROWSER_DISK_MB": "1024",
+        "FRAMEKILN_QUOTA_CONCURRENT_RENDERS": "7",
+        "FRAMEKILN_QUOTA_RENDER_MINUTES": "7",
+        "FRAMEKILN_QUOTA_STORED_BYTES": "7",
+        "FRAMEKILN_QUOTA_DOWNLOADED_BYTES": "7",
+        "FRAMEKILN_QUOTA_QUEUED_JOBS": "7",
+        "FRAMEKILN_QUOTA_REQUESTS_PER_MINUTE": "7",
     }
     assert set(values) == {field.alias for field in Settings.model_fields.values()}
     for name, value in values.items():

@@ -75,7 +75,7 @@ async def caller(request: Request, _documented: Documented = None) -> Caller:
     if text is not None and is_token(text):
         raise TokenElsewhere("a media token does not work on this route: use an API key")
     found = await services_of(request).identity.authenticate(text)
-    return _bind_log_context(found)
+    return await _admitted(request, found)
 
 
 async def session_caller(request: Request) -> Caller:
@@ -87,7 +87,7 @@ async def session_caller(request: Request) -> Caller:
     found = await services.sessions.authenticate(text)
     if request.method not in SAFE_METHODS:
         require_own_page(request.headers, services.settings)
-    return _bind_log_context(found)
+    return await _admitted(request, found)
 
 
 async def media_reader(request: Request, _documented: Documented = None) -> AsyncIterator[Reader]:
@@ -111,7 +111,7 @@ async def uploader(request: Request, _documented: Documented = None) -> Caller:
         return await caller(request)
     services = services_of(request)
     api_key_id = await services.tokens.read_upload(text, request_target(request))
-    return _bind_log_context(await services.identity.find_caller(api_key_id))
+    return await _admitted(request, await services.identity.find_caller(api_key_id))
 
 
 def bearer_text(request: Request) -> str | None:
@@ -172,14 +172,16 @@ async def _token_reader(request: Request, text: str, proof: AuthMethod) -> Reade
     read = tokens.read_url if proof is AuthMethod.URL_TOKEN else tokens.read_media
     organization_id = await read(text, request_target(request))
     structlog.contextvars.bind_contextvars(organization_id=str(organization_id))
+    await services_of(request).quotas.count_request(organization_id)
     return Reader(organization_id, proof)
 
 
-def _bind_log_context(found: Caller) -> Caller:
-    """Add the caller to all later log lines of the request."""
+async def _admitted(request: Request, found: Caller) -> Caller:
+    """Add the caller to all later log lines, and count the request."""
     structlog.contextvars.bind_contextvars(organization_id=str(found.organization.id))
     if found.api_key is not None:
         structlog.contextvars.bind_contextvars(key_id=found.api_key.key_id)
+    await services_of(request).quotas.count_request(found.organization.id)
     return found
 
 

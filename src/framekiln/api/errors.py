@@ -46,6 +46,7 @@ from framekiln.kit.errors import (
     Unauthenticated,
     Unavailable,
 )
+from framekiln.quotas.model import QuotaExceeded
 
 RETRY_AFTER_S = 5
 MAX_ISSUES = 50
@@ -275,6 +276,8 @@ def _safe_members(value: Mapping[Any, Any] | Iterable[Any], depth: int) -> Any:
 async def _answer_framekiln_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, FramekilnError)
     problem = problem_of(error, family_of(request.url.path))
+    if isinstance(error, QuotaExceeded):
+        request.app.state.metrics.quota_refusals.labels(error.details["quota"]).inc()
     if error.blame is Blame.US:
         # The message is for the operator: it may name keys, paths and internal hosts.
         log.error("request.failed", code=error.code, exc_info=error)

@@ -66,6 +66,18 @@ class Metrics:
             ["queue"],
             registry=self.registry,
         )
+        self.queue_organizations = Gauge(
+            "framekiln_queue_organizations",
+            "Organizations with waiting jobs.",
+            ["queue"],
+            registry=self.registry,
+        )
+        self.quota_refusals = Counter(
+            "framekiln_quota_refusals",
+            "Requests that were refused because a quota is used up.",
+            ["quota"],
+            registry=self.registry,
+        )
         build = Gauge(
             "framekiln_build_info", "The running version.", ["version"], registry=self.registry
         )
@@ -82,11 +94,13 @@ class Metrics:
         """Replace the queue depths; a queue that no longer exists keeps no old value."""
         self.queue_depth.clear()
         self.queue_oldest_age.clear()
+        self.queue_organizations.clear()
         for depth in depths:
             self.queue_depth.labels(depth.queue, "todo").set(depth.todo)
             self.queue_depth.labels(depth.queue, "doing").set(depth.doing)
             self.queue_depth.labels(depth.queue, "failed").set(depth.failed)
             self.queue_oldest_age.labels(depth.queue).set(depth.oldest_age_s)
+            self.queue_organizations.labels(depth.queue).set(depth.waiting_organizations)
 
 
 class CountRequests:

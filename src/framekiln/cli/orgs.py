@@ -1,8 +1,9 @@
 """`framekiln orgs`: the organizations of this installation."""
 
 import asyncio
+import re
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -12,9 +13,15 @@ from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
 from framekiln.identity.errors import OrganizationNotFound
 from framekiln.identity.model import Organization
 from framekiln.identity.service import Identity
+from framekiln.kit.errors import InvalidInput
 from framekiln.kit.ids import parse_uuid
+from framekiln.quotas.model import Quota, QuotaUsage
 
 app = typer.Typer(help="Organizations.", no_args_is_help=True, add_completion=False)
+
+_DEFAULT: Final = "default"
+_NO_LIMIT: Final = "none"
+_WHOLE: Final = re.compile(r"[0-9]{1,18}")
 
 OrganizationArgument = Annotated[str, typer.Argument(help="Name or id of the organization.")]
 
@@ -60,6 +67,56 @@ def enable_pipelines(organization: OrganizationArgument, as_json: JsonFlag = Fal
 def disable_pipelines(organization: OrganizationArgument, as_json: JsonFlag = False) -> None:
     """Disable pipelines for an organization."""
     _show(asyncio.run(_set_pipelines(organization, enabled=False)), as_json=as_json)
+
+
+@app.command()
+def quota(
+    organization: OrganizationArgument,
+    changes: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Limits to change, such as render_minutes=600; `none` removes a limit,"
+            " `default` returns to that of the settings.",
+            metavar="[NAME=LIMIT]...",
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show the quotas of an organization, or change them."""
+    limits = [_parse_limit(text) for text in changes or ()]
+
+    async def run() -> list[QuotaUsage]:
+        async with open_services(load_settings()) as services:
+            found = await find_organization(services.identity, organization)
+            for name, limit in limits:
+                if limit == _DEFAULT:
+                    await services.quotas.reset_limit(found.id, name)
+                else:
+                    amount = None if limit == _NO_LIMIT else int(limit)
+                    await services.quotas.set_limit(found.id, name, amount)
+            return await services.quotas.usage(found.id)
+
+    found = asyncio.run(run())
+    if as_json:
+        write_json({each.quota: {"used": each.used, "limit": each.limit} for each in found})
+        return
+    rows = [(each.quota, _shown(each.used, "-"), _shown(each.limit, _NO_LIMIT)) for each in found]
+    write_table(("quota", "used", "limit"), rows)
+
+
+def _parse_limit(text: str) -> tuple[Quota, str]:
+    name, _, limit = text.partition("=")
+    if name not in set(Quota):
+        raise InvalidInput(f"there is no quota {name!r}; there are {', '.join(Quota)}")
+    if limit not in (_DEFAULT, _NO_LIMIT) and not _WHOLE.fullmatch(limit):
+        raise InvalidInput(
+            f"{text!r} is not a limit: write {name}= and a whole number, `none` or `default`"
+        )
+    return Quota(name), limit
+
+
+def _shown(amount: int | None, instead: str) -> str:
+    return instead if amount is None else f"{amount:,}"
 
 
 async def find_organization(identity: Identity, name_or_id: str) -> Organization:

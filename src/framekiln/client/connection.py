@@ -109,9 +109,10 @@ class Retry:
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> bool:
         if not isinstance(error, ServiceUnreachable):
             return False
-        if time.monotonic() + self._pause_s > self._deadline:
+        pause_s = max(self._pause_s, error.retry_after_s or 0)
+        if time.monotonic() + pause_s > self._deadline:
             return False
-        self._sleep(self._pause_s)
+        self._sleep(pause_s)
         self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
         return True
 
@@ -148,8 +149,18 @@ def raise_for_error(answer: httpx.Response) -> None:
     message = _issues(raw) or str(raw.get("message") or raw.get("error") or answer.reason_phrase)
     text = f"{message[:_LONGEST_MESSAGE]} ({answer.status_code})"
     if answer.is_server_error or answer.status_code == _TOO_MANY_REQUESTS:
-        raise ServiceUnreachable(f"the service cannot do this now: {text}")
+        raise ServiceUnreachable(
+            f"the service cannot do this now: {text}",
+            error=raw.get("error"),
+            raw=raw,
+            retry_after_s=_retry_after_s(answer),
+        )
     raise ServiceRefused(text, status=answer.status_code, error=raw.get("error"), raw=raw)
+
+
+def _retry_after_s(answer: httpx.Response) -> int | None:
+    text = answer.headers.get("Retry-After", "")
+    return int(text) if text.isascii() and text.isdigit() else None
 
 
 def _error_body(answer: httpx.Response) -> Json:

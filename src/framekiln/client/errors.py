@@ -4,9 +4,15 @@ from framekiln.kit.errors import Blame, FramekilnError, InvalidInput, NotFound, 
 
 
 class ServiceUnreachable(Unavailable):
-    """The service does not respond, is unavailable, or the connection broke."""
+    """The service does not respond, is unavailable or refuses more, or the connection broke."""
 
     code = "service_unreachable"
+
+    @property
+    def retry_after_s(self) -> int | None:
+        """In how many seconds to try again, if the service says so."""
+        found: int | None = self.details.get("retry_after_s")
+        return found
 
 
 class ServiceRefused(FramekilnError):

@@ -16,6 +16,7 @@ from framekiln.files.model import IngestedAsset, ingested_asset_key
 from framekiln.kit.clock import Clock
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.kit.ids import OrganizationId, new_uuid
+from framekiln.quotas.service import Quotas
 from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
 
 RETENTION: Final = timedelta(hours=1)
@@ -28,8 +29,15 @@ class Ingest:
     """Downloads sources, or finds those that are already stored."""
 
     def __init__(
-        self, database: Database, *, blobs: BlobStore, fetcher: GuardedFetcher, clock: Clock
+        self,
+        database: Database,
+        *,
+        blobs: BlobStore,
+        fetcher: GuardedFetcher,
+        clock: Clock,
+        quotas: Quotas,
     ) -> None:
+        self.quotas = quotas
         self._database = database
         self._blobs = blobs
         self._fetcher = fetcher
@@ -99,11 +107,13 @@ class Ingest:
         return asset
 
     async def _download(self, organization_id: OrganizationId, url: str) -> IngestedAsset:
+        await self.quotas.check_downloads(organization_id)
         with tempfile.TemporaryDirectory(prefix="framekiln-ingest-") as folder:
             path = Path(folder) / "asset"
             fetched = await self._fetcher.download(
                 url, path, max_bytes=MAX_ASSET_BYTES, within_s=DOWNLOAD_WITHIN_S
             )
+            await self.quotas.record_download(organization_id, path.stat().st_size)
             return await self.store(
                 organization_id,
                 url,

@@ -49,6 +49,8 @@ from framekiln.kit.confined.run import run_confined
 from framekiln.kit.confined.workplace import open_workplace
 from framekiln.kit.ids import FileId, OrganizationId, new_uuid
 from framekiln.media.task_names import MUX_TRACKS_TASK
+from framekiln.quotas.model import Quota
+from framekiln.quotas.service import Quotas
 from framekiln.storage.blob_store import BlobStore
 
 EXPIRED_RECORD_RETENTION: Final = timedelta(days=30)
@@ -71,8 +73,10 @@ class Files:
         notifications: Notifications,
         clock: Clock,
         events: FileEvents,
+        quotas: Quotas,
     ) -> None:
         self._database = database
+        self._quotas = quotas
         self._events = events
         self._blobs = blobs
         self._notifications = notifications
@@ -86,6 +90,10 @@ class Files:
                 await store.lock_md5(connection, organization_id, new.md5)
                 if twin := await store.find_duplicate(connection, organization_id, new, now=now):
                     return twin, False
+            await self._quotas.check(connection, organization_id, Quota.QUEUED_JOBS)
+            await self._quotas.check(
+                connection, organization_id, Quota.STORED_BYTES, adding=new.byte_size or 0
+            )
             file = await store.insert(
                 connection,
                 FileId(new_uuid()),

@@ -122,6 +122,7 @@ class QueueDepth:
     todo: int
     doing: int
     failed: int
+    waiting_organizations: int
     oldest_age_s: float
 
 

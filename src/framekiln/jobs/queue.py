@@ -53,6 +53,7 @@ SELECT queue_name AS queue,
        count(*) FILTER (WHERE status = 'todo') AS todo,
        count(*) FILTER (WHERE status = 'doing') AS doing,
        count(*) FILTER (WHERE status = 'failed') AS failed,
+       count(DISTINCT job.owner) FILTER (WHERE status = 'todo') AS waiting_organizations,
        coalesce(extract(epoch FROM now() - min(waits_since)), 0)::float AS oldest_age_s
 FROM procrastinate_jobs AS job
 LEFT JOIN LATERAL (
@@ -69,6 +70,15 @@ WHERE status IN ('todo', 'doing', 'failed')
   AND (%(kind)s::text IS NULL OR task_name = %(kind)s)
   AND (%(status)s::procrastinate_job_status IS NULL OR status = %(status)s)
 ORDER BY id DESC LIMIT %(limit)s
+"""
+COUNT_WAITING = """
+SELECT count(*) AS n FROM (
+    SELECT FROM procrastinate_jobs WHERE status = 'todo' AND owner = %s LIMIT %s
+) AS waiting
+"""
+COUNT_RUNNING = """
+SELECT count(*) AS n FROM procrastinate_jobs
+WHERE status = 'doing' AND queue_name = %s AND owner = %s
 """
 # Others wait in vain if they have no running job, or at least two fewer than this organization.
 # With a difference of one, both would only change places.
@@ -174,6 +184,22 @@ class JobQueue:
         async with self._database.connection() as connection:
             rows = await (await connection.execute(DEPTHS)).fetchall()
         return [QueueDepth(**row) for row in rows]
+
+    async def count_waiting(
+        self, connection: Connection, organization_id: OrganizationId, *, most: int | None = None
+    ) -> int:
+        """Return how many jobs of an organization wait; counts no further than `most`."""
+        cursor = await connection.execute(COUNT_WAITING, (str(organization_id), most))
+        row = await cursor.fetchone()
+        return int(row["n"]) if row else 0
+
+    async def count_running(
+        self, connection: Connection, organization_id: OrganizationId, queue: str
+    ) -> int:
+        """Return how many jobs of an organization run in a queue."""
+        cursor = await connection.execute(COUNT_RUNNING, (queue, str(organization_id)))
+        row = await cursor.fetchone()
+        return int(row["n"]) if row else 0
 
     async def should_yield(self, queue: str, organization_id: OrganizationId) -> bool:
         """Whether a long job should end early, because it is the turn of another organization."""

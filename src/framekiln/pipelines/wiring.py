@@ -27,6 +27,7 @@ from framekiln.pipelines.services.pipelines import Pipelines
 from framekiln.pipelines.services.reviews import Reviews
 from framekiln.pipelines.services.runs import Runs
 from framekiln.pipelines.steps import STEP_TYPES
+from framekiln.quotas.service import Quotas
 from framekiln.storage.blob_store import BlobStore
 from framekiln.webhooks.outbox import Outbox
 
@@ -48,6 +49,7 @@ class PipelineDependencies:
     outbox: Outbox
     fetcher: GuardedFetcher
     clock: Clock
+    quotas: Quotas
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class PipelineServices:
             pipelines=Pipelines(database, clock=clock, step_types=step_types),
             endpoints=Endpoints(database, fetcher=dependencies.fetcher, clock=clock),
             coordinator=coordinator,
-            runs=Runs(database, coordinator=coordinator, clock=clock),
+            runs=Runs(database, coordinator=coordinator, clock=clock, quotas=dependencies.quotas),
             batches=batches,
             reviews=Reviews(database, coordinator=coordinator, clock=clock),
             outputs=Outputs(database, files=dependencies.files, versions=versions),

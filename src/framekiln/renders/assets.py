@@ -139,8 +139,19 @@ class RenderAssets:
         return self._ranged[url]
 
     def _run(self, reading: Coroutine[Any, Any, bytes]) -> bytes:
-        fetching = asyncio.run_coroutine_threadsafe(reading, self._loop)
+        fetching = asyncio.run_coroutine_threadsafe(self._counted(reading), self._loop)
         return wait_for_result(fetching, DOWNLOAD_WITHIN_S + _MARGIN_S)
+
+    async def _counted(self, reading: Coroutine[Any, Any, bytes]) -> bytes:
+        quotas, owner = self._sources.ingest.quotas, self._render.organization_id
+        try:
+            await quotas.check_downloads(owner)
+            part = await reading
+        finally:
+            # Not awaited if the quota is used up.
+            reading.close()
+        await quotas.record_download(owner, len(part))
+        return part
 
     async def _fetch_file(self, file_id: FileId, path: Path) -> LocalAsset:
         file = await self._sources.files.get(self._render.organization_id, file_id)

@@ -15,6 +15,8 @@ from framekiln.jobs.queue import JobQueue
 from framekiln.kit.canonical_json import canonical_json
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId, new_uuid
+from framekiln.quotas.model import Quota
+from framekiln.quotas.service import Quotas
 from framekiln.renders import slice_store, store
 from framekiln.renders.bundle import check_bundle
 from framekiln.renders.errors import BadFilm, RenderHasComposition, RenderIsActive, RenderNotFound
@@ -42,6 +44,7 @@ from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
 WriteWithRender = Callable[[Connection, Render], Awaitable[None]]
 
 _DELETED_AT_A_TIME: Final = 100
+_LIMITING_RENDERS: Final = (Quota.QUEUED_JOBS, Quota.RENDER_MINUTES, Quota.STORED_BYTES)
 # Workers notice within a second; the rest is for one that hangs or has lost the database.
 _NOTICED_WITHIN: Final = timedelta(minutes=10)
 
@@ -49,7 +52,7 @@ _NOTICED_WITHIN: Final = timedelta(minutes=10)
 class Renders:
     """What owners do with the renders of all organizations."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a part of the application
         self,
         database: Database,
         *,
@@ -58,6 +61,7 @@ class Renders:
         notifications: Notifications,
         clock: Clock,
         events: RenderEvents,
+        quotas: Quotas,
     ) -> None:
         self._database = database
         self._jobs = jobs
@@ -65,6 +69,7 @@ class Renders:
         self._notifications = notifications
         self._clock = clock
         self._events = events
+        self._quotas = quotas
 
     async def create(
         self,
@@ -90,6 +95,7 @@ class Renders:
             if data_at is not None and data is not None:
                 await self._put_until_recorded(stack, data_at, data.encode())
             connection = await stack.enter_async_context(self._database.transaction())
+            await self._quotas.check(connection, organization_id, *_LIMITING_RENDERS)
             render = await store.insert(
                 connection,
                 render_id,

@@ -24,6 +24,8 @@ from framekiln.jobs.progress import ProgressReporter
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import RenderId
+from framekiln.quotas.model import Quota, QuotaExceeded
+from framekiln.quotas.service import Quotas
 from framekiln.renders import slice_store, store
 from framekiln.renders.events import RenderEvents
 from framekiln.renders.jobs import film_job, join_job, sound_job
@@ -50,12 +52,19 @@ class RenderWorker:
     """What workers do with the renders of all organizations."""
 
     def __init__(
-        self, database: Database, *, jobs: JobQueue, clock: Clock, events: RenderEvents
+        self,
+        database: Database,
+        *,
+        jobs: JobQueue,
+        clock: Clock,
+        events: RenderEvents,
+        quotas: Quotas,
     ) -> None:
         self._database = database
         self._jobs = jobs
         self._clock = clock
         self._events = events
+        self._quotas = quotas
 
     async def start(self, render_id: RenderId, *, job_id: int, attempt: int) -> Render | None:
         """Start work on a render, or continue it; None when nothing is left to do."""
@@ -109,6 +118,8 @@ class RenderWorker:
         """Store the plan and its slices; queue the sound and another worker."""
         async with self._locked(render.id) as (connection, current):
             if current is None or current.status.is_terminal or current.plan is not None:
+                return
+            if not await self._count_minutes(connection, render, plan):
                 return
             await store.set_plan(connection, render.id, plan.as_json())
             await slice_store.insert(connection, render.id, slices, digests)
@@ -242,6 +253,20 @@ class RenderWorker:
 
     async def _fail(self, connection: Connection, render_id: RenderId, failure: Failure) -> bool:
         return await store.fail(connection, render_id, failure, now=self._clock.now())
+
+    async def _count_minutes(self, connection: Connection, render: Render, plan: FilmPlan) -> bool:
+        """Count the length of the film; fail the render and return False if the quota is used up.
+
+        It is checked again here, because many renders may be created before the first is planned.
+        """
+        owner, minutes = render.organization_id, Quota.RENDER_MINUTES
+        try:
+            await self._quotas.check(connection, owner, minutes)
+        except QuotaExceeded as error:
+            await self._fail(connection, render.id, Failure(error.code, error.message))
+            return False
+        await self._quotas.record(connection, owner, minutes, plan.timeline.duration_ms)
+        return True
 
     async def _queue_join_if_complete(self, connection: Connection, render: Render) -> None:
         current = await store.find_by_id(connection, render.id)

@@ -13,6 +13,8 @@ from framekiln.identity.model import Caller
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import FileId, OrganizationId, TranscriptionId, new_uuid
+from framekiln.quotas.model import Quota
+from framekiln.quotas.service import Quotas
 from framekiln.speech.languages import check_language
 from framekiln.speech.model import Transcript, join_slices
 from framekiln.storage.blob_store import BlobStore
@@ -53,7 +55,9 @@ class Transcripts:
         outbox: Outbox,
         clock: Clock,
         languages: frozenset[str],
+        quotas: Quotas,
     ) -> None:
+        self._quotas = quotas
         self._database = database
         self._files = files
         self._jobs = jobs
@@ -84,6 +88,7 @@ class Transcripts:
             )
             if found is not None and found.satisfies(language):
                 return found, False
+            await self._quotas.check(connection, organization_id, Quota.QUEUED_JOBS)
             created = await store.insert(
                 connection,
                 TranscriptionId(new_uuid()),

@@ -65,5 +65,6 @@ async def remove_expired(services: Services) -> None:
     await services.streams.fail_abandoned()
     await services.playback.remove_unused()
     await services.part_cache.evict_unused()
+    await services.quotas.remove_old()
     if renders or assets or files:
         log.info("schedule.expired_removed", renders=renders, assets=assets, files=files)

@@ -228,6 +228,7 @@ def services(app: AppHarness, clock: SettableClock) -> Services:
         notifications=parts.notifications,
         clock=clock,
         events=RenderEvents(parts.outbox, base_url="http://kiln.test"),
+        quotas=parts.quotas,
     )
     return replace(parts, renders=renders, clock=clock)
 

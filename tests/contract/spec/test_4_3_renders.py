@@ -68,6 +68,7 @@ async def test_a_render_whose_creation_got_no_answer_keeps_its_source(
                 notifications=parts.notifications,
                 clock=parts.clock,
                 events=RenderEvents(parts.outbox, base_url=BASE_URL),
+                quotas=parts.quotas,
             )
             idle_app.asgi.state.services = replace(parts, renders=renders)
             body = {"html": f"<p>{who}", "metadata": {"who": who}, **SMALL}

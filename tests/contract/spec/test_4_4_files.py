@@ -354,6 +354,7 @@ class TestExpiry:
             notifications=services.notifications,
             clock=clock,
             events=FileEvents(services.outbox),
+            quotas=services.quotas,
         )
         expires_at = clock.now() + timedelta(hours=1)
         data = VTT + b"\n00:02.000 --> 00:03.000\nNot for long.\n"

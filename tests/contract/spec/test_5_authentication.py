@@ -32,6 +32,8 @@ from framekiln.jobs.model import NewJob
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.errors import Unauthenticated
 from framekiln.kit.ids import OrganizationId
+from framekiln.quotas.model import Quota, default_limits
+from framekiln.quotas.service import Quotas
 from framekiln.settings import Settings
 from framekiln.storage.blob_store import BlobStore, open_blob_store
 from tests.support.clock import SettableClock
@@ -50,6 +52,7 @@ class Parts:
     blobs: BlobStore
     identity: Identity
     jobs: JobQueue
+    quotas: Quotas
 
 
 @pytest.fixture
@@ -58,7 +61,9 @@ async def parts(conninfo: str, tmp_path: Path, clock: SettableClock) -> AsyncIte
     await database.open()
     await jobs.open()
     blobs = open_blob_store(None, folder=tmp_path / "blobs")
-    yield Parts(Settings(), database, blobs, Identity(database, clock), jobs)
+    settings = Settings()
+    quotas = Quotas(database, jobs=jobs, clock=clock, defaults=default_limits(settings))
+    yield Parts(settings, database, blobs, Identity(database, clock), jobs, quotas)
     await jobs.close()
     await database.close()
 
@@ -90,6 +95,7 @@ async def test_a_key_opens_its_organization(client: httpx.AsyncClient, issued: I
     assert answer.status_code == 200
     body = answer.json()
     assert UUID(body.pop("id")) == issued.key.organization_id
+    assert set(body.pop("quotas")) == set(Quota)
     assert body == {
         "name": "Acme",
         "displayName": "Acme",

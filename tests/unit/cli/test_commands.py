@@ -125,7 +125,10 @@ def test_an_unusable_setting_is_named() -> None:
         ("doctor",),
         ("migrate",),
         *(("keys", verb) for verb in ("create", "list", "revoke")),
-        *(("orgs", verb) for verb in ("create", "list", "enable-pipelines", "disable-pipelines")),
+        *(
+            ("orgs", verb)
+            for verb in ("create", "list", "enable-pipelines", "disable-pipelines", "quota")
+        ),
         *(("users", verb) for verb in ("create", "list", "password", "delete")),
         *(("jobs", verb) for verb in ("list", "retry", "cancel", "depths")),
         *(("pipelines", verb) for verb in ("list", "get", "create", "archive")),

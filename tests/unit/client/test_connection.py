@@ -42,6 +42,34 @@ def test_reading_is_tried_again_and_creating_is_not() -> None:
     assert len(asked) == 1
 
 
+def test_a_refusal_says_when_to_try_again() -> None:
+    body = {"error": "quota_exceeded", "message": "used up", "quota": "queued_jobs"}
+    refusal = httpx.Response(429, json=body, headers={"Retry-After": "30"})
+    service, _ = client(refusal)
+    with pytest.raises(ServiceUnreachable, match="used up") as caught:
+        service.renders.create(html="<p>")
+    assert caught.value.retry_after_s == 30
+    assert caught.value.details["error"] == "quota_exceeded"
+
+
+def test_a_pause_lasts_until_the_service_wants_to_be_asked() -> None:
+    pauses: list[float] = []
+    answers = iter(
+        [
+            httpx.Response(429, headers={"Retry-After": "30"}),
+            httpx.Response(429, headers={"Retry-After": str(10 * int(TIMEOUT_S))}),
+        ]
+    )
+    transport = httpx.MockTransport(lambda _: next(answers))
+    service = Client(
+        "http://service", "k", patience_s=TIMEOUT_S, transport=transport, sleep=pauses.append
+    )
+    # The second pause would be longer than the client's patience.
+    with pytest.raises(ServiceUnreachable):
+        service.renders.get("r")
+    assert pauses == [30]
+
+
 def test_no_file_with_a_sum_is_none() -> None:
     service, _ = client(httpx.Response(404, json={"error": "file_not_found", "message": "none"}))
     assert service.files.by_md5("a" * 32) is None

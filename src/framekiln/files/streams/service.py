@@ -27,6 +27,8 @@ from framekiln.jobs.failures import failure_of
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import FileId, OrganizationId, new_uuid
+from framekiln.quotas.model import Quota
+from framekiln.quotas.service import Quotas
 from framekiln.storage.blob_store import BlobStore
 
 _FAILED_AT_A_TIME: Final = 100
@@ -43,7 +45,9 @@ class Streams:
         blobs: BlobStore,
         clock: Clock,
         events: FileEvents,
+        quotas: Quotas,
     ) -> None:
+        self._quotas = quotas
         self._database = database
         self._events = events
         self._jobs = jobs
@@ -56,6 +60,9 @@ class Streams:
         """Start a streamed upload: a file with the status receiving."""
         file_id, now = FileId(new_uuid()), self._clock.now()
         async with self._database.transaction() as connection:
+            await self._quotas.check(
+                connection, caller.organization.id, Quota.QUEUED_JOBS, Quota.STORED_BYTES
+            )
             await file_store.insert(
                 connection,
                 file_id,

@@ -30,6 +30,8 @@ from framekiln.pipelines.stores import change as change_store
 from framekiln.pipelines.stores import run as run_store
 from framekiln.pipelines.stores import step_run as unit_store
 from framekiln.pipelines.stores.run import NewRun
+from framekiln.quotas.model import Quota
+from framekiln.quotas.service import Quotas
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,10 @@ class RunDetail:
 class Runs:
     """The runs of all organizations, for their owners."""
 
-    def __init__(self, database: Database, *, coordinator: RunCoordinator, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, *, coordinator: RunCoordinator, clock: Clock, quotas: Quotas
+    ) -> None:
+        self._quotas = quotas
         self._database = database
         self._coordinator = coordinator
         self._clock = clock
@@ -123,6 +128,7 @@ class Runs:
         )
         file_id = FileId(request.file_id)
         await lock_files(connection, organization_id, [file_id])
+        await self._quotas.check(connection, organization_id, Quota.QUEUED_JOBS)
         new = NewRun(
             id=RunId(new_uuid()),
             organization_id=organization_id,

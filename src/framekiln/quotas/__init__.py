@@ -1,0 +1,1 @@
+"""Quotas: how much each organization may use."""

@@ -1,0 +1,222 @@
+"""Checks and counts what organizations use.
+
+Jobs are counted in their rows. Triggers of the database record each change of stored bytes. Minutes
+and downloads are counted by the hour, because their rows may be deleted. All of this is part of the
+transaction that causes it, so it cannot be wrong. Requests are counted in the memory of each
+process: they cost no query.
+"""
+
+import time
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Final
+
+import structlog
+
+from framekiln.db.pool import Connection, Database
+from framekiln.jobs.queue import JobQueue
+from framekiln.kit.clock import Clock
+from framekiln.kit.ids import OrganizationId
+from framekiln.quotas import store
+from framekiln.quotas.model import ADVICE, WINDOW, Limits, Quota, QuotaExceeded, QuotaUsage
+
+RENDER_QUEUE: Final = "render"
+MS_PER_MINUTE: Final = 60_000
+_LIMITS_FOR_S: Final = 15.0
+_MOST_BUCKETS: Final = 10_000
+_MOST_CHANGES: Final = 100
+# What ends by itself, and what somebody must delete.
+_RETRY_AFTER_S: Final = {Quota.QUEUED_JOBS: 30, Quota.STORED_BYTES: 3600}
+
+log = structlog.get_logger(__name__)
+
+
+class Quotas:
+    """The quotas of all organizations."""
+
+    def __init__(
+        self, database: Database, *, jobs: JobQueue, clock: Clock, defaults: Limits
+    ) -> None:
+        self._database = database
+        self._jobs = jobs
+        self._clock = clock
+        self._defaults = defaults
+        self._buckets: dict[OrganizationId, _Bucket] = {}
+
+    async def check(
+        self,
+        connection: Connection,
+        organization_id: OrganizationId,
+        *quotas: Quota,
+        adding: int = 0,
+    ) -> None:
+        """Raise `QuotaExceeded` if one of the quotas is used up, or would be by `adding`.
+
+        Until the caller's transaction ends, nobody else can use up the same quotas.
+        """
+        limits = await self.limits(connection, organization_id)
+        if all(limits[quota] is None for quota in quotas):
+            return
+        await store.lock(connection, organization_id)
+        for quota in quotas:
+            if (limit := limits[quota]) is not None:
+                await self._check(connection, organization_id, quota, limit, adding)
+
+    async def record(
+        self, connection: Connection, organization_id: OrganizationId, quota: Quota, amount: int
+    ) -> None:
+        """Count what is used of a quota for a time: bytes, or milliseconds of film."""
+        if amount:
+            await store.add_usage(connection, organization_id, quota, amount, now=self._clock.now())
+
+    async def check_downloads(self, organization_id: OrganizationId) -> None:
+        """Raise `QuotaExceeded` if nothing more may be downloaded."""
+        async with self._database.transaction() as connection:
+            await self.check(connection, organization_id, Quota.DOWNLOADED_BYTES)
+
+    async def record_download(self, organization_id: OrganizationId, byte_count: int) -> None:
+        """Count downloaded bytes."""
+        async with self._database.transaction() as connection:
+            await self.record(connection, organization_id, Quota.DOWNLOADED_BYTES, byte_count)
+
+    async def usage(self, organization_id: OrganizationId) -> list[QuotaUsage]:
+        """Return all quotas of an organization with what is used of them."""
+        async with self._database.connection() as connection:
+            limits = await self.limits(connection, organization_id)
+            return [
+                QuotaUsage(quota, await self._used(connection, organization_id, quota), limit)
+                for quota, limit in limits.items()
+            ]
+
+    async def limits(self, connection: Connection, organization_id: OrganizationId) -> Limits:
+        """Return the limits of an organization."""
+        own = await store.find_limits(connection, organization_id)
+        return {quota: own.get(quota, self._defaults[quota]) for quota in Quota}
+
+    async def set_limit(
+        self, organization_id: OrganizationId, quota: Quota, amount: int | None
+    ) -> None:
+        """Give an organization a limit of its own; None means no limit."""
+        async with self._database.transaction() as connection:
+            await store.set_limit(connection, organization_id, quota, amount)
+
+    async def reset_limit(self, organization_id: OrganizationId, quota: Quota) -> None:
+        """Return to the limit of the settings."""
+        async with self._database.transaction() as connection:
+            await store.remove_limit(connection, organization_id, quota)
+
+    async def remove_old(self) -> None:
+        """Delete counts that no window reaches any more, and merge the changes of stored bytes."""
+        async with self._database.transaction() as connection:
+            await store.delete_usage(connection, before=self._clock.now() - 2 * WINDOW)
+            await store.merge_stored_changes(connection, most=_MOST_CHANGES)
+
+    async def count_request(self, organization_id: OrganizationId) -> None:
+        """Count a request to this process; raise `QuotaExceeded` if there are too many."""
+        now_s = time.monotonic()
+        bucket = self._buckets.get(organization_id)
+        if bucket is None or bucket.limit_until_s < now_s:
+            async with self._database.connection() as connection:
+                limits = await self.limits(connection, organization_id)
+            if len(self._buckets) >= _MOST_BUCKETS:
+                self._buckets.clear()
+            bucket = self._buckets.setdefault(organization_id, _Bucket())
+            bucket.set_limit(limits[Quota.REQUESTS_PER_MINUTE], now_s)
+        if wait_s := bucket.take(now_s):
+            assert bucket.limit is not None
+            raise _exceeded(
+                Quota.REQUESTS_PER_MINUTE, organization_id, bucket.limit, bucket.limit, wait_s
+            )
+
+    async def _check(
+        self,
+        connection: Connection,
+        organization_id: OrganizationId,
+        quota: Quota,
+        limit: int,
+        adding: int,
+    ) -> None:
+        used = await self._used(connection, organization_id, quota, most=limit)
+        if used is None or (used < limit and used + adding <= limit):
+            return
+        wait_s = _RETRY_AFTER_S.get(quota) or await self._window_s(
+            connection, organization_id, quota
+        )
+        raise _exceeded(quota, organization_id, used, limit, wait_s)
+
+    async def _used(
+        self,
+        connection: Connection,
+        organization_id: OrganizationId,
+        quota: Quota,
+        *,
+        most: int | None = None,
+    ) -> int | None:
+        """Return what is used of a quota; jobs are only counted up to `most`."""
+        if quota is Quota.STORED_BYTES:
+            return await store.sum_stored_bytes(connection, organization_id)
+        if quota is Quota.QUEUED_JOBS:
+            return await self._jobs.count_waiting(connection, organization_id, most=most)
+        if quota is Quota.CONCURRENT_RENDERS:
+            return await self._jobs.count_running(connection, organization_id, RENDER_QUEUE)
+        if not quota.is_windowed:
+            return None
+        since = self._clock.now() - WINDOW
+        total, _ = await store.sum_usage(connection, organization_id, quota, since=since)
+        return ceil(total / MS_PER_MINUTE) if quota is Quota.RENDER_MINUTES else total
+
+    async def _window_s(
+        self, connection: Connection, organization_id: OrganizationId, quota: Quota
+    ) -> int:
+        """Return in how many seconds the first hour of the window leaves it."""
+        now = self._clock.now()
+        _, first = await store.sum_usage(connection, organization_id, quota, since=now - WINDOW)
+        return ceil(((first or now) + WINDOW - now).total_seconds())
+
+
+@dataclass
+class _Bucket:
+    """The requests that an organization may still send; refilled all the time."""
+
+    limit: int | None = None
+    limit_until_s: float = 0.0
+    """When the limit has to be read again."""
+    _tokens: float = field(default=-1.0, init=False)
+    _filled_at_s: float = field(default=0.0, init=False)
+
+    def set_limit(self, limit: int | None, now_s: float) -> None:
+        if self._tokens < 0:
+            self._tokens, self._filled_at_s = float(limit or 0), now_s
+        self.limit, self.limit_until_s = limit, now_s + _LIMITS_FOR_S
+
+    def take(self, now_s: float) -> int:
+        """Take a token; if there is none, return in how many seconds there will be."""
+        if self.limit is None:
+            return 0
+        per_s = self.limit / 60
+        refilled = self._tokens + (now_s - self._filled_at_s) * per_s
+        self._tokens, self._filled_at_s = min(float(self.limit), refilled), now_s
+        if self._tokens >= 1:
+            self._tokens -= 1
+            return 0
+        return max(1, ceil((1 - self._tokens) / per_s)) if per_s else 60
+
+
+def _exceeded(
+    quota: Quota, organization_id: OrganizationId, used: int, limit: int, retry_after_s: int
+) -> QuotaExceeded:
+    log.warning(
+        "quota.exceeded",
+        quota=str(quota),
+        used=used,
+        limit=limit,
+        organization_id=str(organization_id),
+    )
+    return QuotaExceeded(
+        f"the quota {quota} of this organization is used up: {used:,} of {limit:,};"
+        f" {ADVICE[quota]}, or ask the operator for more",
+        quota=str(quota),
+        used=used,
+        limit=limit,
+        retry_after_s=retry_after_s,
+    )
