@@ -26,6 +26,7 @@ GROUPS: Final = {
         "test_python_client.py",
         "test_service_commands.py",
         "test_service_accounts.py",
+        "hostile/test_floods.py",
         "hostile/test_media.py",
         "hostile/test_requests.py",
     ),
