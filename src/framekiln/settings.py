@@ -99,11 +99,11 @@ class Settings(BaseSettings):
     """Memory that they may take together; 0 means half of the machine's."""
     render_timeout_s: int = Field(default=3600, alias="FRAMEKILN_RENDER_TIMEOUT_S", ge=1)
     settle_timeout_s: int = Field(default=30, alias="FRAMEKILN_SETTLE_TIMEOUT_S", ge=1)
-    browser_memory_mb: int = Field(default=0, alias="FRAMEKILN_BROWSER_MEMORY_MB", ge=0)
+    browser_memory_mib: int = Field(default=0, alias="FRAMEKILN_BROWSER_MEMORY_MIB", ge=0)
     """Memory of one Chromium in MiB; 0 means half the machine's, at most 4096."""
     browser_processes: int = Field(default=64, alias="FRAMEKILN_BROWSER_PROCESSES", ge=16)
     browser_threads: int = Field(default=1024, alias="FRAMEKILN_BROWSER_THREADS", ge=128)
-    browser_disk_mb: int = Field(default=1024, alias="FRAMEKILN_BROWSER_DISK_MB", ge=64)
+    browser_disk_mib: int = Field(default=1024, alias="FRAMEKILN_BROWSER_DISK_MIB", ge=64)
     """Temporary files of one Chromium, in MiB."""
     speech_engine: SpeechEngine = Field(default="auto", alias="FRAMEKILN_SPEECH_ENGINE")
     """Who listens; `auto` is the best of them that is installed."""

@@ -255,7 +255,7 @@ def test_a_page_with_too_much_memory_is_named(confinement: Confinement) -> None:
     with pytest.raises(PageOverLimit, match="more than 400 MiB of memory") as raised:
         show_until_it_fails(bomb, BrowserLimits(memory_mib=400), confinement)
     assert not raised.value.retryable
-    assert "FRAMEKILN_BROWSER_MEMORY_MB" in raised.value.message
+    assert "FRAMEKILN_BROWSER_MEMORY_MIB" in raised.value.message
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def profile_of(browser: Browser) -> str:
 
 def test_limits_come_from_the_settings() -> None:
     settings = Settings(
-        browser_memory_mb=700, browser_processes=20, browser_threads=300, browser_disk_mb=99
+        browser_memory_mib=700, browser_processes=20, browser_threads=300, browser_disk_mib=99
     )
     limits = BrowserLimits.of(settings)
     assert limits == BrowserLimits(memory_mib=700, processes=20, threads=300, disk_mib=99)

@@ -33,10 +33,10 @@ class BrowserLimits:
     def of(cls, settings: Settings) -> "BrowserLimits":
         """Return the limits that the settings ask for."""
         return cls(
-            memory_mib=settings.browser_memory_mb or _half_of_memory(),
+            memory_mib=settings.browser_memory_mib or _half_of_memory(),
             processes=settings.browser_processes,
             threads=settings.browser_threads,
-            disk_mib=settings.browser_disk_mb,
+            disk_mib=settings.browser_disk_mib,
         )
 
     @property

@@ -83,9 +83,9 @@ class Watchdog:
             return _over(f"{limits.threads} threads", many, "THREADS")
         if self._uses_too_much_memory(statuses):
             large = "its pictures, canvases or data are too large"
-            return _over(f"{limits.memory_mib} MiB of memory", large, "MEMORY_MB")
+            return _over(f"{limits.memory_mib} MiB of memory", large, "MEMORY_MIB")
         if self._disk_bytes() > limits.disk_bytes:
-            return _over(f"{limits.disk_mib} MiB of disk", "it stores too much", "DISK_MB")
+            return _over(f"{limits.disk_mib} MiB of disk", "it stores too much", "DISK_MIB")
         return None
 
     def _uses_too_much_memory(self, statuses: list[ProcessStatus]) -> bool:
