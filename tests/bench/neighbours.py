@@ -17,9 +17,10 @@ from rich.table import Table
 from tests.support.service import Account, Service, running_service
 
 ROUNDS = 3
+_HEAD_START_S = 2
 _FILM = (
     "<style>@keyframes move{to{transform:translateX(300px)}}"
-    "div{width:90px;height:90px;background:teal;animation:move 2s linear}</style><div></div>"
+    "div{width:90px;height:90px;background:teal;animation:move 8s linear}</style><div></div>"
 )
 _ENDLESS = "<script>addEventListener('load', () => { for (;;); })</script>"
 _MEMORY = """<script>
@@ -75,7 +76,7 @@ def measure_neighbours() -> list[NeighbourRow]:
 
 def print_neighbours(rows: list[NeighbourRow]) -> None:
     """Print one line for each attack."""
-    table = Table(title="A film of 60 frames beside another organization's hostile work, seconds")
+    table = Table(title="A film of 240 frames beside another organization's hostile work, seconds")
     for column in ("hostile work", "alone", "beside it", "beside / alone"):
         table.add_column(column, justify="left" if column == "hostile work" else "right")
     for row in rows:
@@ -85,7 +86,7 @@ def print_neighbours(rows: list[NeighbourRow]) -> None:
 
 def _film_seconds(account: Account) -> float:
     begun_s = time.monotonic()
-    body = {"html": _FILM, "width": 640, "height": 360, "fps": 30, "duration_ms": 2000}
+    body = {"html": _FILM, "width": 640, "height": 360, "fps": 30, "duration_ms": 8000}
     # A changed page, so that no earlier film is copied.
     made = account.http.post(
         "/api/v1/renders", json=body | {"html": f"{_FILM}<!-- {time.monotonic_ns()} -->"}
@@ -104,7 +105,7 @@ def _film_seconds(account: Account) -> float:
 
 @contextmanager
 def _repeated(attack: Attack, account: Account) -> Iterator[None]:
-    """Attack again and again until the block ends; begin with the first attack under way."""
+    """Attack again and again until the block ends, which begins when the first has had time."""
     is_over, is_started = Event(), Event()
     renders: list[str | None] = []
 
@@ -117,6 +118,7 @@ def _repeated(attack: Attack, account: Account) -> Iterator[None]:
     thread = Thread(target=go_on)
     thread.start()
     is_started.wait()
+    time.sleep(_HEAD_START_S)
     try:
         yield
     finally:
