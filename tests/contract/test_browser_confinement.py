@@ -106,7 +106,7 @@ def test_the_kernel_limits_every_process(browser: Browser) -> None:
         soft = {line[:26].strip(): line[26:47].strip() for line in lines}
         assert soft["Max core file size"] == "0"
         assert soft["Max file size"] == str(browser.limits.tmpfs_bytes)
-        assert soft["Max data size"] == str(max(2 * browser.limits.memory_bytes, 4 << 30))
+        assert soft["Max data size"] == str(max(2 * browser.limits.memory_bytes, 16 << 30))
 
 
 def test_nothing_but_limited_folders_can_be_written(browser: Browser) -> None:

@@ -9,8 +9,8 @@ from framekiln.settings import Settings
 _MIB: Final = 1 << 20
 _MOST_MEMORY_MIB: Final = 4096
 # The kernel's own limits only back up the watchdog, which can say what was exceeded. They count
-# reserved memory, such as the stacks of threads, so they are higher.
-_LEAST_DATA_BYTES: Final = 4 << 30
+# reserved memory, such as the stacks of threads and the silence of long sounds, so they are higher.
+_LEAST_DATA_BYTES: Final = 16 << 30
 _SPARE: Final = 2
 
 
