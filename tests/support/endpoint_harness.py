@@ -127,11 +127,13 @@ class EndpointHarness:
         )
 
     async def take_jobs(self) -> list[dict[str, Any]]:
-        """Remove all waiting send jobs from the queue, as workers do."""
+        """Remove all waiting send jobs from the queue, oldest first, as workers do."""
         return await self.pipelines.run_sql(
             """
-            DELETE FROM procrastinate_jobs
-            WHERE task_name = 'pipeline.send' AND status = 'todo' RETURNING id, args
+            WITH taken AS (
+                DELETE FROM procrastinate_jobs
+                WHERE task_name = 'pipeline.send' AND status = 'todo' RETURNING id, args
+            ) SELECT id, args FROM taken ORDER BY id
             """
         )
 

@@ -158,11 +158,13 @@ class PipelineHarness:
         await self.run_sql("DELETE FROM pipeline_change")
 
     async def take_jobs(self) -> list[dict[str, Any]]:
-        """Remove all waiting step jobs from the queue, as workers do."""
+        """Remove all waiting step jobs from the queue, oldest first, as workers do."""
         return await self.run_sql(
             """
-            DELETE FROM procrastinate_jobs
-            WHERE task_name = 'pipeline.step' AND status = 'todo' RETURNING id, args
+            WITH taken AS (
+                DELETE FROM procrastinate_jobs
+                WHERE task_name = 'pipeline.step' AND status = 'todo' RETURNING id, args
+            ) SELECT id, args FROM taken ORDER BY id
             """
         )
 

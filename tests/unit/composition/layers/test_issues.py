@@ -295,5 +295,6 @@ def test_unknown_fields_are_told_with_what_was_meant(
 
 
 def test_suggestions_are_made_only_for_warnings_that_are_shown() -> None:
-    layer = text(**{f"unknown_field_{number}": 1 for number in range(300)})
-    assert len(read_config(config_of(*[layer] * 400)).warnings) == MAX_FINDINGS
+    unknown = {f"unknown_field_{number}": 1 for number in range(300)}
+    layers = [text(id=f"t{number}", **unknown) for number in range(400)]
+    assert len(read_config(config_of(*layers)).warnings) == MAX_FINDINGS
