@@ -230,8 +230,8 @@ async def test_limits_hold_in_every_sandbox(
         ("raise_own_error_from_memory_error", LIMITS, "memory_bytes"),
         ("fill_disk", LIMITS, "file_bytes"),
         ("open_files", LIMITS, "open_files"),
-        ("report_endlessly", LIMITS, "told"),
-        ("one_endless_line", LIMITS, "told"),
+        ("report_endlessly", LIMITS, "reports"),
+        ("one_endless_line", LIMITS, "reports"),
     ],
 )
 async def test_over_a_limit_the_child_is_ended_and_the_error_names_it(

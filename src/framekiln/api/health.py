@@ -36,14 +36,14 @@ async def get_readiness(request: Request) -> JSONResponse:
     )
     checks = {"database": database, "storage": storage}
     missing = [name for name, is_ready in checks.items() if not is_ready]
-    told = {name: "ok" if is_ready else "failed" for name, is_ready in checks.items()}
+    states = {name: "ok" if is_ready else "failed" for name, is_ready in checks.items()}
     if not missing:
         confined = not await asyncio.to_thread(missing_confinement, has_pages=_has_chromium())
-        answer = {"status": "ready", "checks": told, "confined": confined}
+        answer = {"status": "ready", "checks": states, "confined": confined}
         return JSONResponse(answer, headers=NO_STORE)
     message = f"not ready: {' and '.join(missing)} cannot be reached"
     return JSONResponse(
-        {"error": "not_ready", "message": message, "status": "not ready", "checks": told},
+        {"error": "not_ready", "message": message, "status": "not ready", "checks": states},
         status_code=503,
         headers={**NO_STORE, "Retry-After": "5"},
     )

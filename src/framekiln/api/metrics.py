@@ -151,7 +151,7 @@ async def get_metrics(request: Request) -> Response:
 
 
 def require_metrics_reader(request: Request, settings: Settings) -> None:
-    """Refuse the metrics to strangers; they tell what every organization does.
+    """Refuse the metrics to strangers; they show what every organization does.
 
     Behind a proxy every request seems to come from this machine. So without a token, it is allowed
     only while the service has no address but a local one.

@@ -70,14 +70,14 @@ async def counted_events(
 ) -> AsyncGenerator[bytes, None]:
     """Yield progress in two forms, for both kinds of clients: counted units and a fraction."""
     yield sse.event("size", {"size": PROGRESS_UNITS})
-    told = 0
+    sent = 0
 
     def describe(progress: ProgressState) -> bytes:
-        nonlocal told
+        nonlocal sent
         units = min(PROGRESS_UNITS - 1, int(progress.fraction * PROGRESS_UNITS))
-        if units <= told:
+        if units <= sent:
             return b""
-        count, told = units - told, units
+        count, sent = units - sent, units
         counted = sse.event("completion", {"count": count})
         return counted + sse.event("progress", {"progress": progress.fraction})
 
@@ -103,8 +103,8 @@ async def progress_events(
             if progress.status.is_terminal:
                 yield terminal_event(progress)
                 return
-            if told := describe(progress):
-                yield told
+            if event := describe(progress):
+                yield event
             if not await follower.wait(HEARTBEAT_S):
                 yield sse.event("heartbeat", {"status": progress.status})
             if await request.is_disconnected():

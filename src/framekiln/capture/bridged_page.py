@@ -112,9 +112,9 @@ class BridgedPage(Page):
         self._session.activity = f"drawing frame {number}"
         self._clock.advance_to(at_us)
         is_still = self._window.is_still
-        told = 0 if is_still else number
+        shown = 0 if is_still else number
         is_last = not is_still and number == self._window.frame_count - 1
-        self.evaluate(f"__framekiln.beginFrame({told}, {json.dumps(is_last)})")
+        self.evaluate(f"__framekiln.beginFrame({shown}, {json.dumps(is_last)})")
         if self._is_there_soon():
             return super().show(number, at_us, screenshot=screenshot)
         super().show(number, at_us)

@@ -164,8 +164,8 @@ def file_resource(path: Path, content_type: str) -> Resource:
 
 def _range_in(request: Params) -> tuple[int, int | None] | None:
     """Return the requested range: its first byte, and the one after its last."""
-    told = next((v for k, v in request.get("headers", {}).items() if k.lower() == "range"), "")
-    match = _RANGE.fullmatch(told.replace(" ", ""))
+    header = next((v for k, v in request.get("headers", {}).items() if k.lower() == "range"), "")
+    match = _RANGE.fullmatch(header.replace(" ", ""))
     if match is None:
         return None
     return int(match[1]), int(match[2]) + 1 if match[2] else None
@@ -192,12 +192,12 @@ def _part_of(
         return replace(resource, body=b"", status=_NO_SUCH_PART, headers=(*resource.headers, total))
     end = min(stop or size, size, start + (_PIECE_BYTES if is_large else LARGEST_BODY_BYTES))
     part = body[start:end] if isinstance(body, bytes) else body.read(start, end)
-    told = (
+    headers = (
         ("Content-Range", f"bytes {start}-{end - 1}/{size}"),
         ("Accept-Ranges", "bytes"),
         ("Access-Control-Expose-Headers", "Content-Range, Accept-Ranges"),
     )
-    return replace(resource, body=part, status=_PARTIAL, headers=resource.headers + told)
+    return replace(resource, body=part, status=_PARTIAL, headers=resource.headers + headers)
 
 
 def _bytes_of(resource: Resource) -> bytes:

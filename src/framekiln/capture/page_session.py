@@ -189,8 +189,8 @@ class PageSession:
         details = params["exceptionDetails"]
         if is_rejection(details):
             if len(self._rejections) < _MOST_COMPLAINTS:
-                told = rejection_message(details, self._author_position)
-                self._rejections[details["exceptionId"]] = told
+                message = rejection_message(details, self._author_position)
+                self._rejections[details["exceptionId"]] = message
         elif self._failure is None:
             self._failure = PageThrew(thrown_message(details, self._author_position))
 

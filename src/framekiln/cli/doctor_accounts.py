@@ -53,7 +53,7 @@ def check_modes(settings: Settings) -> CheckResult:
     """Check that other users can read neither the data folder nor the blobs."""
     name = "folder modes"
     folders = [settings.data, settings.data / "pg", blob_folder(settings)]
-    told = []
+    modes = []
     for folder in filter(None, folders):
         try:
             mode = stat.S_IMODE(folder.stat().st_mode)
@@ -62,8 +62,8 @@ def check_modes(settings: Settings) -> CheckResult:
         if mode & _OTHERS:
             fix = f"chmod o-rwx {folder}"
             return CheckResult(name, CheckState.WARN, f"others can enter {folder}", fix)
-        told.append(f"{folder.name} {mode:o}")
-    return CheckResult(name, CheckState.OK, ", ".join(told) or "no data yet")
+        modes.append(f"{folder.name} {mode:o}")
+    return CheckResult(name, CheckState.OK, ", ".join(modes) or "no data yet")
 
 
 def check_service_confinement(settings: Settings) -> CheckResult:

@@ -1,8 +1,8 @@
 """Whether strangers' pages and media are confined well enough on this machine: the definition.
 
 Pages need namespaces and seccomp (bubblewrap). Media needs namespaces or Landlock, and seccomp, and
-a user other than root. What is missing is told in words, so that commands can refuse with it and
-renders can record it.
+a user other than root. What is missing is described in words, for the refusal of commands and
+the record of renders.
 """
 
 from functools import cache

@@ -73,12 +73,12 @@ class MovingBox:
     boxes: tuple[RedactionBox, ...]
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> "MovingBox":
+    def from_json(cls, data: Mapping[str, Any]) -> "MovingBox":
         """Read `start_ms`, `end_ms` and `keyframes` of `t_ms`, `x`, `y`, `w`, `h`."""
-        keyframes = told["keyframes"]
+        keyframes = data["keyframes"]
         return cls(
-            Fraction(told["start_ms"]),
-            Fraction(told["end_ms"]),
+            Fraction(data["start_ms"]),
+            Fraction(data["end_ms"]),
             tuple(Fraction(each["t_ms"]) for each in keyframes),
             tuple(
                 RedactionBox(each["x"], each["y"], each["x"] + each["w"], each["y"] + each["h"])
@@ -146,7 +146,7 @@ def task(args: dict[str, Any], report: Report) -> dict[str, Any]:
         Path(args["out"]),
         draw=hiding.draw,
         muted=muted,
-        tell=lambda part: report({"thousandths": int(part * 1000)}),
+        on_progress=lambda part: report({"thousandths": int(part * 1000)}),
     )
     return {
         "width_px": made.width_px,

@@ -44,8 +44,10 @@ OnRedactionProgress = Callable[[Fraction], None]
 class RedactionProgress:
     """Measures the milliseconds done of all parts, weighted by their cost."""
 
-    def __init__(self, tell: OnRedactionProgress, *, length_ms: Fraction, weights: int) -> None:
-        self._work = WorkProgress(tell)
+    def __init__(
+        self, on_progress: OnRedactionProgress, *, length_ms: Fraction, weights: int
+    ) -> None:
+        self._work = WorkProgress(on_progress)
         # There is no reading phase.
         self._work.read(Fraction(1), share=Fraction(0))
         self._length_ms = max(1, round(length_ms))
@@ -98,7 +100,7 @@ def redact(
     *,
     draw: DrawOnFrame,
     muted: Sequence[SampleSpan],
-    tell: OnRedactionProgress = lambda _: None,
+    on_progress: OnRedactionProgress = lambda _: None,
 ) -> RedactedFilm:
     """Write `source` to `out` as an MP4; its parts are kept in the same folder meanwhile."""
     facts = probe_media(source)
@@ -106,7 +108,7 @@ def redact(
     fps, size = Fraction(0), (0, 0)
     sounds = _sound_streams(source)
     weights = (VIDEO_COST if facts.video else 0) + AUDIO_COST * len(sounds)
-    done = RedactionProgress(tell, length_ms=facts.duration_ms, weights=weights)
+    done = RedactionProgress(on_progress, length_ms=facts.duration_ms, weights=weights)
     if facts.video is not None:
         fps = encoded_fps(facts.video.fps)
         size = (even_px(facts.video.width_px), even_px(facts.video.height_px))

@@ -210,7 +210,7 @@ class SessionImage:
 
 
 def checked_facts(source: SessionSource) -> ProbedSource:
-    """Return the facts that a child told; raise if they cannot be."""
+    """Return the facts that a child reported; raise if they cannot be."""
     facts = source.facts
     try:
         for name in ("duration_s", "fps"):

@@ -106,8 +106,8 @@ class ProbeSource:
                 _LOOK_LIMITS,
                 tuple({path for path in (pictures, sound) if path}),
             )
-            told, _ = await stack.enter_async_context(self.worker.run_task(task, brake=brake))
-        return Outline.from_json(told)
+            result, _ = await stack.enter_async_context(self.worker.run_task(task, brake=brake))
+        return Outline.from_json(result)
 
     async def _fail(self, source_id: SourceId, failure: Mapping[str, Any]) -> None:
         async with self.database.transaction() as connection:

@@ -67,8 +67,8 @@ class PagePlayer:
         """Return the manifest of the source; its URLs lead back to the page's own host."""
         links = ManifestLinks(query["url"])
         public_url = PAGE_URL.rstrip("/")
-        told = json_manifest.json_manifest(self._outline(source), links, public_url=public_url)
-        return Resource(json.dumps(told).encode(), _JSON)
+        manifest = json_manifest.json_manifest(self._outline(source), links, public_url=public_url)
+        return Resource(json.dumps(manifest).encode(), _JSON)
 
     def init(self, source: Path, _query: Query, rendition: str, extension: str) -> Resource:
         """Return the init segment of a rendition."""

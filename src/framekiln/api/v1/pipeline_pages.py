@@ -39,7 +39,7 @@ class ListQuery(BaseModel):
 
     @property
     def page_request(self) -> PageRequest:
-        """The query for a page: one more item than shown tells whether there is another page."""
+        """The query for a page: one more item than shown, to know whether there is another page."""
         return PageRequest(self.limit + 1, self.position)
 
     def page_of(

@@ -1,4 +1,4 @@
-"""What v2 tells of videos and templates: exactly the specified fields, ours only where needed.
+"""The responses of v2 about videos and templates: the specified fields, ours only where needed.
 
 Fields that are not there are left out, never null: clients test whether they are present.
 """
@@ -26,7 +26,7 @@ class VideoError(BaseModel):
 
 
 class VideoSummary(BaseModel):
-    """A video as the answer of a template tells it."""
+    """A video in the response of a template."""
 
     id: str
     is_failed: bool
@@ -138,14 +138,14 @@ def video_info(video: Video, base_url: str) -> VideoInfo:
 
 
 def created_video(video: Video) -> CreatedVideo:
-    """Tell whoever asked for a video; one that was made before is told like any other."""
-    told = {"warnings": list(video.record.warnings)} if video.record.warnings else {}
+    """Return the response for a video; one that was made before gets the same."""
+    extra = {"warnings": list(video.record.warnings)} if video.record.warnings else {}
     return CreatedVideo(
         id=video.id,
         timestamp=int(video.record.created_at.timestamp()),
         status="processing",
         metadata=dict(video.record.metadata),
-        **told,
+        **extra,
     )
 
 

@@ -50,10 +50,10 @@ async def create_template(request: Request, caller: AuthenticatedCaller) -> Temp
             default_values=await form.require_json("default_values"),
         )
     created = await services_of(request).v2.templates.create(caller, new)
-    told: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
     if created.warnings:
-        told["warnings"] = [warning.as_json() for warning in created.warnings]
-    return TemplateAnswer(data=template_info(created.template), **told)
+        extra["warnings"] = [warning.as_json() for warning in created.warnings]
+    return TemplateAnswer(data=template_info(created.template), **extra)
 
 
 @router.get("/templates/{template_id}", response_model_exclude_unset=True, summary="One template")
@@ -89,17 +89,17 @@ async def render_template(
     async with open_form(request) as form:
         data = await form.require_json("data")
     rendered = await templates.render(caller, template_id, data)
-    told: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
     warnings = [warning.as_json() for warning in rendered.warnings]
     warnings += [dict(each) for each in rendered.video.record.warnings]
     if warnings:
-        told["warnings"] = warnings
+        extra["warnings"] = warnings
     return RenderedTemplateAnswer(
         data=RenderedData(
             template=template_info(rendered.template, dict(rendered.video.record.config)),
             video=video_summary(rendered.video),
         ),
-        **told,
+        **extra,
     )
 
 

@@ -68,7 +68,7 @@ async def create_video_with_files(request: Request, caller: AuthenticatedCaller)
 
 @router.post("/videos/plan", openapi_extra=PLAN_VIDEO, summary="What a video would be")
 async def plan_video(request: Request, caller: AuthenticatedCaller) -> dict[str, Any]:
-    """Check a config, look at its sources, and tell its timeline and boxes; make nothing."""
+    """Check a config, probe its sources, and return its timeline and boxes; make nothing."""
     services = services_of(request)
     async with open_form(request) as form:
         accepted = await services.v2.videos.validate(

@@ -38,12 +38,12 @@ def receive(channel: socket.socket, deadline: float) -> dict[str, Any]:
     if size > _MOST_ANSWER_BYTES:
         raise InvalidAnswer(f"{size} bytes")
     try:
-        told = json.loads(_read(channel, size, deadline), parse_constant=_refuse_constant)
+        message = json.loads(_read(channel, size, deadline), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise InvalidAnswer("it is not JSON") from error
-    if not isinstance(told, dict):
+    if not isinstance(message, dict):
         raise InvalidAnswer("it is not an object")
-    return told
+    return message
 
 
 def _read(channel: socket.socket, size: int, deadline: float) -> bytes:

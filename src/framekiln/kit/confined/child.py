@@ -53,17 +53,17 @@ def carry_out(
 
 
 def _answer(order: dict[str, Any], channel: int) -> bytes:
-    def report(told: dict[str, Any]) -> None:
-        _write_all(channel, _line({"report": told}))
+    def report(content: dict[str, Any]) -> None:
+        _write_all(channel, _line({"report": content}))
 
     try:
         result = _find(order["task"])(order["args"], report)
         return _line({"result": result})
     except BaseException as error:
-        told = describe_error(error)
-        if "limit" not in told and not isinstance(error, FramekilnError):
+        described = describe_error(error)
+        if "limit" not in described and not isinstance(error, FramekilnError):
             traceback.print_exc()
-        return _line({"error": told})
+        return _line({"error": described})
 
 
 def _find(task: str) -> Task:
@@ -100,8 +100,8 @@ def probe() -> list[str]:
     return worn
 
 
-def _line(told: dict[str, Any]) -> bytes:
-    return json.dumps(told, allow_nan=False).encode() + b"\n"
+def _line(message: dict[str, Any]) -> bytes:
+    return json.dumps(message, allow_nan=False).encode() + b"\n"
 
 
 def _write_all(channel: int, data: bytes) -> None:

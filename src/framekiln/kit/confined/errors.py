@@ -44,11 +44,11 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     return {"message": f"{type(error).__name__}: {error}"}
 
 
-def rebuild_error(told: dict[str, Any], task: str) -> FramekilnError:
+def rebuild_error(described: dict[str, Any], task: str) -> FramekilnError:
     """Return the error that a child reported; the caller fills in `limit`."""
-    message = str(told.get("message", ""))[:_LONGEST_MESSAGE_CHARS]
-    kind = _our_class(told.get("module"), told.get("name"))
-    details = told.get("details")
+    message = str(described.get("message", ""))[:_LONGEST_MESSAGE_CHARS]
+    kind = _our_class(described.get("module"), described.get("name"))
+    details = described.get("details")
     if kind is None or not isinstance(details, dict):
         return ConfinedFailed(f"{task}: {message or 'an error without a message'}")
     # Its own constructor may take other arguments.

@@ -92,13 +92,16 @@ class ZygoteHandle:
         self.orders += 1
         number = self.orders
         end: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        async with open_pipe() as (told, told_end), open_pipe() as (complained, complaint_end):
+        async with (
+            open_pipe() as (messages, messages_end),
+            open_pipe() as (complained, complaint_end),
+        ):
             with order_file(order, has_landlock=True) as words:
                 self._ends[number] = end
-                self._send({"fork": number}, [words, told_end, complaint_end])
-            told_end.close()
+                self._send({"fork": number}, [words, messages_end, complaint_end])
+            messages_end.close()
             complaint_end.close()
-            child = _ForkedChild(told, zygote=self, number=number, end=end)
+            child = _ForkedChild(messages, zygote=self, number=number, end=end)
             listening = asyncio.create_task(child.collect_output(complained))
             try:
                 yield child

@@ -77,17 +77,17 @@ async def outcome(
     try:
         async with asyncio.timeout(order.limits.wall_s) as clock:
             with brake.control(child.signal, clock):
-                told = await _listen(child, order, on_report)
-            if told is None:
+                message = await _listen(child, order, on_report)
+            if message is None:
                 await _raise_end(child, order)
     except TimeoutError:
         if not clock.expired():
             raise
         _raise_limit(order, "wall_s")
-    result = told.get("result")
+    result = message.get("result")
     if isinstance(result, dict):
         return result
-    error = told.get("error")
+    error = message.get("error")
     if not isinstance(error, dict):
         raise ConfinedFailed(f"{order.task} returned a result that is not an object")
     if "limit" in error:
@@ -103,11 +103,11 @@ async def _listen(
 ) -> dict[str, Any] | None:
     """Pass reports on until the child sends its result or closes the pipe."""
     async for line in _lines(child.messages, order):
-        told = _parse(line, order)
-        if "report" not in told:
-            return told
-        if on_report is not None and isinstance(told["report"], dict):
-            on_report(told["report"])
+        message = _parse(line, order)
+        if "report" not in message:
+            return message
+        if on_report is not None and isinstance(message["report"], dict):
+            on_report(message["report"])
     return None
 
 
@@ -117,7 +117,7 @@ async def _lines(stream: asyncio.StreamReader, order: ConfinedOrder) -> AsyncIte
         total_bytes += len(chunk)
         begun += chunk
         if total_bytes > _MOST_TOLD_BYTES or len(begun) > _LONGEST_LINE_BYTES:
-            _raise_limit(order, "told")
+            _raise_limit(order, "reports")
         if b"\n" in chunk:
             *lines, rest = bytes(begun).split(b"\n")
             begun = bytearray(rest)
@@ -127,12 +127,12 @@ async def _lines(stream: asyncio.StreamReader, order: ConfinedOrder) -> AsyncIte
 
 def _parse(line: bytes, order: ConfinedOrder) -> dict[str, Any]:
     try:
-        told = json.loads(line, parse_constant=_refuse_constant)
+        message = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise ConfinedFailed(f"{order.task} sent a report that is not JSON") from error
-    if not isinstance(told, dict):
+    if not isinstance(message, dict):
         raise ConfinedFailed(f"{order.task} sent a report that is not an object")
-    return told
+    return message
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -168,7 +168,7 @@ def _raise_limit(order: ConfinedOrder, limit: str) -> NoReturn:
         "file_bytes": f"a file of more than {limits.file_bytes} bytes",
         "wall_s": f"more than {limits.wall_s:g} s",
         "open_files": f"more than {limits.open_files} open files",
-        "told": "too many reports",
+        "reports": "too many reports",
     }
     log.warning("confined.limit_exceeded", task=order.task, limit=limit)
     raise ConfinedKilled(

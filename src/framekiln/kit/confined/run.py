@@ -95,7 +95,7 @@ class _Running:
             await asyncio.to_thread(hand_over, view)
         try:
             async with child as running:
-                told = await outcome(
+                result = await outcome(
                     running, self.order, on_report=self.on_report, brake=self.brake
                 )
         finally:
@@ -105,4 +105,4 @@ class _Running:
         if strange:
             names = ", ".join(strange[:5])
             raise ConfinedFailed(f"{self.order.task} left something that is not a file: {names}")
-        return told
+        return result

@@ -200,9 +200,9 @@ class ConfinedSession:
         channel = self._process.channel
         try:
             send(channel, {"source": source.number, **words}, deadline, file=file)
-            while "fetch" in (told := receive(channel, deadline)):
+            while "fetch" in (answer := receive(channel, deadline)):
                 begun = time.monotonic()
-                end, failed = source.fetch(told["fetch"])
+                end, failed = source.fetch(answer["fetch"])
                 failure = failure or failed
                 send(channel, {} if end is None else {"end": end}, deadline)
                 deadline += time.monotonic() - begun
@@ -218,10 +218,10 @@ class ConfinedSession:
             raise
         if failure is not None:
             raise failure
-        return self._result(source, told)
+        return self._result(source, answer)
 
-    def _result(self, source: "SessionSource", told: dict[str, Any]) -> dict[str, Any]:
-        result, error = told.get("result"), told.get("error")
+    def _result(self, source: "SessionSource", answer: dict[str, Any]) -> dict[str, Any]:
+        result, error = answer.get("result"), answer.get("error")
         if isinstance(result, dict):
             return result
         if not isinstance(error, dict):
@@ -279,7 +279,7 @@ class SessionSource:
         self.args = args
         self.name = name
         self.facts: dict[str, Any] = {}
-        """What the child told when it opened the source. Not trusted: check before use."""
+        """What the child reported when it opened the source. Not trusted: check before use."""
         self.memory: SharedSlots | None = None
         """None while it is closed in the child."""
         self.slot_bytes = self.slots = 0

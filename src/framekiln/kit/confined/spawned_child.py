@@ -50,18 +50,18 @@ async def start_process(
 async def spawned_child(cage: Sandbox, order: ConfinedOrder) -> AsyncIterator[ConfinedChild]:
     """Yield the running child; afterwards it has exited, with everything it may have started."""
     view = order.view()
-    async with open_pipe() as (told, told_end), open_pipe() as (complained, complaint_end):
+    async with open_pipe() as (messages, messages_end), open_pipe() as (complained, complaint_end):
         with order_file(order, has_landlock=cage.isolation is Isolation.NONE) as words:
             process = await start_process(
-                child_command(cage.isolation, view, (_CHILD, str(told_end.fileno()))),
+                child_command(cage.isolation, view, (_CHILD, str(messages_end.fileno()))),
                 child_environment(view),
                 stdin=words,
                 output=complaint_end,
-                passed=told_end.fileno(),
+                passed=messages_end.fileno(),
             )
-        told_end.close()
+        messages_end.close()
         complaint_end.close()
-        child = _StartedChild(told, process=process)
+        child = _StartedChild(messages, process=process)
         listening = asyncio.create_task(child.collect_output(complained))
         try:
             yield child

@@ -70,9 +70,9 @@ def _peak_nits(frame: VideoFrame) -> int:
     side_data = _side_data(frame)
     if SideDataType.MASTERING_DISPLAY_METADATA not in side_data:
         return _PEAKS_NITS[0]
-    told = bytes(side_data[SideDataType.MASTERING_DISPLAY_METADATA])
+    metadata = bytes(side_data[SideDataType.MASTERING_DISPLAY_METADATA])
     # Ten fractions, the last of which is the peak, and two flags for what is present.
-    *_, over, under, _, has_luminance = struct.unpack_from("=22i", told)
+    *_, over, under, _, has_luminance = struct.unpack_from("=22i", metadata)
     if not has_luminance or under <= 0:
         return _PEAKS_NITS[0]
     return min(_PEAKS_NITS, key=lambda nits: abs(nits - over / under))

@@ -136,5 +136,5 @@ def _job(stream: Stream, tally: PacketTally) -> PlannedTrack:
 def _nothing_there(container: InputContainer, left_out: list[SkippedTrack]) -> str:
     if not len(container.streams):
         return "has no tracks"
-    told = ", ".join(f"track {track.track_id} is {track.reason}" for track in left_out)
-    return f"has neither a picture nor a sound track that can be used: {told}"
+    reasons = ", ".join(f"track {track.track_id} is {track.reason}" for track in left_out)
+    return f"has neither a picture nor a sound track that can be used: {reasons}"
