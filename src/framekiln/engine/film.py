@@ -43,9 +43,7 @@ def make_film(
     with tempfile.TemporaryDirectory(prefix="framekiln-film-") as folder:
         work = _FilmJob(order, browser, limits or FilmLimits(), Path(folder), report)
         try:
-            return work.run(path, fallback_reason=None)
-        except FrameStalled:
-            return work.run(path, fallback_reason=None)
+            return _retry_stalled(lambda: work.run(path, fallback_reason=None))
         except RawPixelsDiffer as reason:
             return work.run(path, fallback_reason=str(reason))
 
@@ -59,19 +57,23 @@ def make_still(
     limits: FilmLimits | None = None,
 ) -> FilmResult:
     """Write the order's one picture into `path`."""
+    still = order.still
+    assert still is not None, "the order says when the picture is taken"
+
+    def make() -> FilmResult:
+        with open_renderer(order, browser, limits or FilmLimits()) as renderer:
+            path.write_bytes(encode_still(renderer.render_still(still), format_))
+            return FilmResult(renderer.plan, renderer.take_record())
+
+    return _retry_stalled(make)
+
+
+def _retry_stalled(make: Callable[[], FilmResult]) -> FilmResult:
+    """Make it, once more from the start if Chromium has lost a frame."""
     try:
-        return _try_still(order, browser, path, format_, limits or FilmLimits())
+        return make()
     except FrameStalled:
-        return _try_still(order, browser, path, format_, limits or FilmLimits())
-
-
-def _try_still(
-    order: FilmOrder, browser: Browser, path: Path, format_: StillFormat, limits: FilmLimits
-) -> FilmResult:
-    assert order.still is not None, "the order says when the picture is taken"
-    with open_renderer(order, browser, limits) as renderer:
-        path.write_bytes(encode_still(renderer.render_still(order.still), format_))
-        return FilmResult(renderer.plan, renderer.take_record())
+        return make()
 
 
 class _FilmJob:
