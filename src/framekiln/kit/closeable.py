@@ -1,4 +1,4 @@
-"""Objects that own a decoder: closed explicitly, or at the end of their `with` block."""
+"""Objects that own resources: closed explicitly, or at the end of their `with` block."""
 
 from types import TracebackType
 from typing import Self

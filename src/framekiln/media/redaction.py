@@ -18,9 +18,9 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
+from framekiln.kit.closeable import Closeable
 from framekiln.media.audio.decoder import RATE_HZ, AudioChunk
 from framekiln.media.audio.mute import SampleSpan, SpanMuter
-from framekiln.media.closeable import Closeable
 from framekiln.media.container import open_media
 from framekiln.media.decode.frame_converter import FrameConverter
 from framekiln.media.decode.rotation import upright_frames

@@ -10,9 +10,9 @@ from bisect import bisect_right
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
+from framekiln.kit.closeable import Closeable
 from framekiln.kit.confined.limits import SessionLimits
 from framekiln.kit.confined.session import (
     ConfinedSession,
@@ -49,7 +49,7 @@ def source_pool() -> SessionPool:
     return SessionPool([_CHILD, _COPIES], at_once=_AT_ONCE)
 
 
-class SourceSession:
+class SourceSession(Closeable):
     """The sources of one film. A context manager; afterwards its child has ended.
 
     Threads may share it; what it opens is owned by one thread.
@@ -59,17 +59,6 @@ class SourceSession:
         self._limits = limits
         self._session: ConfinedSession | None = None
         self._lock = threading.Lock()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the child."""

@@ -13,11 +13,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, NoReturn, Self
+from typing import Any, Final, NoReturn
 
 import structlog
 
+from framekiln.kit.closeable import Closeable
 from framekiln.kit.confined.channel import InvalidAnswer, receive, send
 from framekiln.kit.confined.errors import ConfinedFailed, ConfinedKilled, rebuild_error
 from framekiln.kit.confined.limits import ResourceLimits, SessionLimits
@@ -48,7 +48,7 @@ class SessionPool:
         self.starter.close()
 
 
-class ConfinedSession:
+class ConfinedSession(Closeable):
     """One session. A context manager; afterwards its child has ended. Threads may share it."""
 
     def __init__(self, pool: SessionPool, limits: SessionLimits) -> None:
@@ -59,17 +59,6 @@ class ConfinedSession:
         self._open: OrderedDict[int, SessionSource] = OrderedDict()
         self._starts = 0
         self._numbers = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def open(
         self, kind: str, path: Path, args: Mapping[str, Any], *, name: str | None = None

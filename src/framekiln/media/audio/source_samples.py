@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from framekiln.kit.closeable import Closeable
 from framekiln.media.audio.decoder import (
     CHANNELS,
     AudioChunk,
@@ -20,7 +21,6 @@ from framekiln.media.audio.decoder import (
     read_audio,
     sample_at,
 )
-from framekiln.media.closeable import Closeable
 
 _PIECE_SAMPLES: Final = 10 * 48_000
 _PIECES_KEPT: Final = 3

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from av.video.frame import VideoFrame
 
-from framekiln.media.closeable import Closeable
+from framekiln.kit.closeable import Closeable
 from framekiln.media.decode.frame_converter import FrameConverter
 from framekiln.media.decode.frame_properties import Orientation, Pixels, orientation_of, plane_of
 from framekiln.media.decode.video_decoder import VideoDecoder

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from av.video.frame import VideoFrame
 
-from framekiln.media.closeable import Closeable
+from framekiln.kit.closeable import Closeable
 from framekiln.media.decode.frame_converter import FrameConverter
 from framekiln.media.decode.frame_properties import Pixels
 from framekiln.media.images.image_source import ImageSource

@@ -21,7 +21,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from framekiln.kit.cancellation import check_cancelled
-from framekiln.media.closeable import Closeable
+from framekiln.kit.closeable import Closeable
 from framekiln.media.container import (
     LARGEST_SIDE_PX,
     has_alpha_track,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from framekiln.kit.cancellation import check_cancelled
-from framekiln.media.closeable import Closeable
+from framekiln.kit.closeable import Closeable
 from framekiln.media.images.gif_frames import GifFrames
 from framekiln.media.images.image_facts import (
     DECODERS,

@@ -17,7 +17,7 @@ from av.video.frame import PictureType, VideoFrame
 from av.video.reformatter import Interpolation
 from av.video.stream import VideoStream
 
-from framekiln.media.closeable import Closeable
+from framekiln.kit.closeable import Closeable
 from framekiln.media.container import LARGEST_SIDE_PX
 from framekiln.media.decode.frame_converter import FrameConverter
 from framekiln.media.decode.rotation import upright_frames
