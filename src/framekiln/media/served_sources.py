@@ -31,14 +31,12 @@ class ServedFacts:
         """Nothing is open."""
 
 
-class ServedVideo:
-    """Frames of a video by time, as RGBA or as planes."""
+class _ServedFrames:
+    """Frames by time; one that is asked for again is not written again."""
 
-    def __init__(self, path: Path, args: dict[str, Any]) -> None:
+    def __init__(self, frames: FrameSource | PictureFrames) -> None:
         self.facts: dict[str, Any] = {}
-        self._size: tuple[int, int] = (args["width_px"], args["height_px"])
-        self._has_planes: bool = args["has_planes"]
-        self._frames = FrameSource(path, width_px=self._size[0], height_px=self._size[1])
+        self._frames = frames
         self._last: dict[str, Any] | None = None
 
     def answer(self, request: dict[str, Any], memory: SlotMemory | None) -> dict[str, Any]:
@@ -53,39 +51,41 @@ class ServedVideo:
         return self._last
 
     def close(self) -> None:
-        """Free the decoder."""
+        """Free the decoder and the file."""
         self._frames.close()
 
     def _write(self, ms: Fraction, slot: memoryview) -> bool:
+        """Write the frame at `ms`; return whether it has alpha."""
+        raise NotImplementedError
+
+
+class ServedVideo(_ServedFrames):
+    """Frames of a video by time, as RGBA or as planes."""
+
+    def __init__(self, path: Path, args: dict[str, Any]) -> None:
+        self._size: tuple[int, int] = (args["width_px"], args["height_px"])
+        self._has_planes: bool = args["has_planes"]
+        self._video = FrameSource(path, width_px=self._size[0], height_px=self._size[1])
+        super().__init__(self._video)
+
+    def _write(self, ms: Fraction, slot: memoryview) -> bool:
         if self._has_planes:
-            return self._frames.write_yuv(ms, plane_views(slot, self._size))
-        self._frames.write_rgba(ms, rgba_view(slot, self._size))
+            return self._video.write_yuv(ms, plane_views(slot, self._size))
+        self._video.write_rgba(ms, rgba_view(slot, self._size))
         return True
 
 
-class ServedPictures:
+class ServedPictures(_ServedFrames):
     """Frames of an image file by time, scaled, as RGBA."""
 
     def __init__(self, path: Path, args: dict[str, Any]) -> None:
-        self.facts: dict[str, Any] = {}
         self._size: tuple[int, int] = (args["width_px"], args["height_px"])
-        self._frames = PictureFrames(path, width_px=self._size[0], height_px=self._size[1])
-        self._last: dict[str, Any] | None = None
+        self._pictures = PictureFrames(path, width_px=self._size[0], height_px=self._size[1])
+        super().__init__(self._pictures)
 
-    def answer(self, request: dict[str, Any], memory: SlotMemory | None) -> dict[str, Any]:
-        """Return when the frame at `ms` starts, and the slot that has it."""
-        assert memory is not None
-        ms = Fraction(request["ms"])
-        shown_ms = str(self._frames.shown_ms(ms))
-        if self._last is None or self._last["shown_ms"] != shown_ms:
-            number, slot = memory.next_slot()
-            rgba_view(slot, self._size)[...] = self._frames.rgba_at(ms)
-            self._last = {"shown_ms": shown_ms, "slot": number, "has_alpha": True}
-        return self._last
-
-    def close(self) -> None:
-        """Free the file."""
-        self._frames.close()
+    def _write(self, ms: Fraction, slot: memoryview) -> bool:
+        rgba_view(slot, self._size)[...] = self._pictures.rgba_at(ms)
+        return True
 
 
 class ServedAudio:
