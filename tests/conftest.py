@@ -1,11 +1,13 @@
 """Fixtures for every kind of test, the order of tests, and the check of `spec` markers."""
 
+import logging
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import structlog
 from scripts.spec_report import read_clauses
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
@@ -103,6 +105,18 @@ def _check_group(item: pytest.Item) -> None:
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
     return text.removeprefix("Skipped: ")
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_before() -> Iterator[None]:
+    """Undo what a command in this process configured: its log goes to a stream that is closed."""
+    root = logging.getLogger()
+    handlers, level, config = root.handlers, root.level, structlog.get_config()
+    yield
+    if root.handlers is not handlers:
+        root.handlers = handlers
+        root.setLevel(level)
+        structlog.configure(**config)
 
 
 @pytest.fixture(scope="session")

@@ -3,21 +3,11 @@
 import io
 import json
 import logging
-from collections.abc import Iterator
 
 import pytest
 import structlog
 
 from framekiln.kit.logs import HIDDEN, configure_logs, hide_secrets
-
-
-@pytest.fixture(autouse=True)
-def _restored() -> Iterator[None]:
-    root = logging.getLogger()
-    before = (root.handlers, root.level, structlog.get_config())
-    yield
-    root.handlers, root.level = before[0], before[1]
-    structlog.configure(**before[2])
 
 
 def test_one_json_object_a_line() -> None:
