@@ -22,6 +22,7 @@ from framekiln.capture.process_tree import descendants, processes_of_type
 from framekiln.capture.sandbox import STRANGER_ID, Confinement, strongest_confinement
 from framekiln.cli.doctor_checks import CheckState, check_confinement
 from framekiln.settings import Settings
+from tests.support.browser_tab import BrowserTab, open_tab
 from tests.support.raw_pixels import require_raw_pixels
 from tests.support.timeouts import TIMEOUT_S
 
@@ -106,7 +107,52 @@ def test_the_kernel_limits_every_process(browser: Browser) -> None:
         soft = {line[:26].strip(): line[26:47].strip() for line in lines}
         assert soft["Max core file size"] == "0"
         assert soft["Max file size"] == str(browser.limits.tmpfs_bytes)
+        assert soft["Max realtime priority"] == soft["Max nice priority"] == "0"
         assert soft["Max data size"] == str(max(2 * browser.limits.memory_bytes, 16 << 30))
+
+
+SOUND_AND_CANVAS = """(async () => {
+    const sound = new AudioContext()
+    const tone = new OscillatorNode(sound), heard = new AnalyserNode(sound)
+    tone.connect(heard).connect(sound.destination)
+    tone.start()
+    const samples = new Float32Array(heard.fftSize)
+    while (!samples.some((sample) => Math.abs(sample) > 0.5)) {
+        await new Promise((done) => setTimeout(done, 10))
+        heard.getFloatTimeDomainData(samples)
+    }
+    const canvas = new OffscreenCanvas(4, 4).getContext("2d")
+    canvas.fillStyle = "#123456"
+    canvas.fillRect(0, 0, 4, 4)
+    return [...canvas.getImageData(1, 1, 1, 1).data]
+})()"""
+
+
+def test_no_thread_comes_before_those_of_others(browser: Browser) -> None:
+    """Chromium asks for realtime threads when it plays sound; it must go on without them."""
+    tab = BrowserTab(browser.connection, browser.pid)
+    assert tab.run(SOUND_AND_CANVAS) == [0x12, 0x34, 0x56, 255]
+    assert_ordinary_threads(tab)
+    tab.close()
+
+
+def test_a_viewer_s_browser_has_ordinary_threads_too() -> None:
+    with open_tab() as tab:
+        assert tab.run(SOUND_AND_CANVAS) == [0x12, 0x34, 0x56, 255]
+        assert_ordinary_threads(tab)
+
+
+def assert_ordinary_threads(tab: BrowserTab) -> None:
+    ours = os.getpriority(os.PRIO_PROCESS, 0)
+    names = set()
+    for pid in descendants(tab.pid):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            name, _, fields = (thread / "stat").read_text().rpartition(") ")
+            niceness, policy = int(fields.split()[16]), int(fields.split()[38])
+            assert policy in (os.SCHED_OTHER, os.SCHED_BATCH, os.SCHED_IDLE), name
+            assert niceness >= ours, name
+            names.add(name.partition("(")[2])
+    assert any("Audio" in name for name in names), names
 
 
 def test_nothing_but_limited_folders_can_be_written(browser: Browser) -> None:
@@ -179,6 +225,9 @@ RISKY = {
     "acct": (163, 89, (1,)),
     "settimeofday": (164, 170, (1, 0)),
     "personality": (135, 92, (0x0040000,)),
+    "sched_setscheduler": (144, 119, (0, 1, 0)),
+    "sched_setparam": (142, 118, (0, 0)),
+    "sched_setattr": (314, 274, (0, 0, 0)),
     "unshare": (272, 97, (0x00020000,)),
     "socket": (41, 198, (40, 1, 0)),
 }
@@ -187,6 +236,7 @@ HARMLESS = {
     "socket": (41, 198, (1, 1, 0)),
     "personality": (135, 92, (0xFFFFFFFF,)),
     "memfd_create": (319, 279, (0, 0)),
+    "sched_setscheduler": (144, 119, (0, 3, 0)),
 }
 CALLS = """
 import ctypes, errno, json, struct, sys

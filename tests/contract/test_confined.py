@@ -137,6 +137,7 @@ async def test_the_child_sees_what_it_was_given_and_nothing_else(
             async with open_warm(cage, room) as warm:
                 seen = await run_warm(warm, order)
     assert seen["worked"] == []
+    assert seen["priority_limits"] == [[0, 0], [0, 0]]
     assert "DATABASE_URL" not in seen["environment"]
     assert given.read_text() == "to read"
     assert [path.name for path in other.iterdir()] == ["begun"]

@@ -204,7 +204,7 @@ def test_a_browser_plays_across_the_seams(media: LocalAssets, tmp_path: Path) ->
     numbers = [0, SLICE - 1, SLICE, 2 * SLICE - 1, 2 * SLICE, 3 * SLICE - 1, SLICE // 2]
     page = Answer(body=PAGE.encode(), headers={"Content-Type": "text/html"})
     film = Answer(body=path.read_bytes(), headers={"Content-Type": "video/mp4"})
-    with Receiver() as server, open_tab(tmp_path / "profile") as tab:
+    with Receiver() as server, open_tab() as tab:
         server.answer_by(lambda request: film if request.path == "/film" else page)
         tab.open(server.url("/"))
         pictures = tab.run(f"pictures({[(number + 0.5) / FPS for number in numbers]})")

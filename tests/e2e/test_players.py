@@ -9,7 +9,6 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -110,13 +109,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
 
 
 @pytest.fixture
-def watching(account: Account, server: PageServer, tmp_path: Path) -> Iterator[Watching]:
+def watching(account: Account, server: PageServer) -> Iterator[Watching]:
     source = server.address("clip.mp4")
     signed = account.http.post(
         "/api/v1/url-token", json={"url": f"{account.url}{ROUTE}", "params": {"url": source}}
     )
     manifest = f"{account.url}{ROUTE}/manifest.m3u8?url={source}"
-    with open_tab(tmp_path / "profile") as tab:
+    with open_tab() as tab:
         tab.open(server.address("page.html"))
         yield Watching(tab, manifest, signed.json()["token"])
 

@@ -97,7 +97,7 @@ def tab(bunny: Split, tmp_path: Path) -> Iterator[BrowserTab]:
     tracks = {f"{key}.mp4": track_path(bunny.folder, int(key)) for key in bunny.index}
     with (
         ClipServer({"page.html": page, **tracks}) as server,
-        open_tab(tmp_path / "profile") as tab,
+        open_tab() as tab,
     ):
         tab.open(server.address("page.html"))
         yield tab

@@ -1,22 +1,32 @@
-"""An ordinary browser tab with real time and real network, like that of a viewer."""
+"""An ordinary browser tab with real time and real network, like that of a viewer.
+
+It has the user and the limits of any other browser here, but neither bubblewrap nor a filter.
+"""
 
 import json
 import os
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from framekiln.capture.browser import find_chromium
+from framekiln.capture.browser_limits import BrowserLimits
 from framekiln.capture.cdp import CdpConnection
+from framekiln.capture.sandbox import (
+    STRANGER_ID,
+    Confinement,
+    chromium_environment,
+    confined_command,
+)
 from tests.support.timeouts import TIMEOUT_S
 
 FLAGS = (
     "--headless",
     "--remote-debugging-pipe",
-    "--no-sandbox",
     "--disable-gpu",
     "--mute-audio",
     "--autoplay-policy=no-user-gesture-required",
@@ -28,10 +38,13 @@ FLAGS = (
 class BrowserTab:
     """One page; scripts run in it and return the value of their promise."""
 
-    def __init__(self, connection: CdpConnection) -> None:
+    def __init__(self, connection: CdpConnection, pid: int) -> None:
+        self.pid = pid
+        """The first of the browser's processes."""
         self._connection = connection
         target = self._call("Target.createTarget", {"url": "about:blank"}, session=None)
         attached = self._call("Target.attachToTarget", {**target, "flatten": True}, session=None)
+        self._target = target
         self._session = attached["sessionId"]
         self.said: list[str] = []
         self._connection.listen("Runtime.consoleAPICalled", self._session, self._hear)
@@ -43,6 +56,9 @@ class BrowserTab:
             "new Promise((done) => document.readyState === 'complete' ? done() : "
             "addEventListener('load', done))"
         )
+
+    def close(self) -> None:
+        self._call("Target.closeTarget", self._target, session=None)
 
     def run(self, script: str) -> Any:
         """Evaluate an expression, wait for its promise and return its value."""
@@ -61,12 +77,33 @@ class BrowserTab:
 
 
 @contextmanager
-def open_tab(profile: Path) -> Iterator[BrowserTab]:
+def open_tab() -> Iterator[BrowserTab]:
     """Start a browser with an empty profile, and stop it when the block ends."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        profile = Path(folder)
+        if os.geteuid() == 0:
+            os.chown(profile, STRANGER_ID, STRANGER_ID)
+        process, connection = _start(profile)
+        try:
+            yield BrowserTab(connection, process.pid)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            connection.close()
+
+
+def _start(profile: Path) -> tuple[subprocess.Popen[bytes], CdpConnection]:
     to_read, to_write = os.pipe()
     from_read, from_write = os.pipe()
     place = f'exec 3<&{to_read} 4>&{from_write}; exec "$@"'
-    command = [find_chromium(), *FLAGS, f"--user-data-dir={profile}"]
+    command = confined_command(
+        [find_chromium(), *FLAGS],
+        Confinement.UNPRIVILEGED_USER,
+        profile=profile,
+        limits=BrowserLimits(),
+        filter_fd=-1,
+    )
     process = subprocess.Popen(
         ["/bin/bash", "-c", place, "chromium", *command],
         pass_fds=(to_read, from_write),
@@ -74,14 +111,8 @@ def open_tab(profile: Path) -> Iterator[BrowserTab]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        env=chromium_environment(profile),
     )
     os.close(to_read)
     os.close(from_write)
-    connection = CdpConnection(read_fd=from_read, write_fd=to_write)
-    try:
-        yield BrowserTab(connection)
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        connection.close()
+    return process, CdpConnection(read_fd=from_read, write_fd=to_write)

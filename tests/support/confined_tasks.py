@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import resource
 import socket
 import sys
 import threading
@@ -34,7 +35,13 @@ def report_access(args: dict[str, Any], _report: Report) -> dict[str, Any]:
         except OSError:
             continue
         worked.append(name)
-    return {"worked": worked, "environment": sorted(os.environ), "user": os.geteuid()}
+    limits = [resource.getrlimit(each) for each in (resource.RLIMIT_RTPRIO, resource.RLIMIT_NICE)]
+    return {
+        "worked": worked,
+        "environment": sorted(os.environ),
+        "user": os.geteuid(),
+        "priority_limits": limits,
+    }
 
 
 def _attempts(args: dict[str, Any]) -> dict[str, Callable[[], object]]:
@@ -53,6 +60,8 @@ def _attempts(args: dict[str, Any]) -> dict[str, Callable[[], object]]:
         "connect": connect,
         "environment of the parent": lambda: Path(f"/proc/{os.getppid()}/environ").read_bytes(),
         "fork": _fork,
+        "realtime": lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)),
+        "raise priority": lambda: os.nice(-1),
         "program": lambda: os.posix_spawn("/usr/bin/true", ["true"], {}),
         "signal": lambda: os.kill(os.getppid(), 0),
         "outside": lambda: Path(sys.prefix, "planted").write_text("x"),

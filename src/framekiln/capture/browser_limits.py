@@ -61,6 +61,8 @@ class BrowserLimits:
         """Return options of `prlimit`. `counts_threads` needs a user namespace of its own."""
         data_bytes = max(self.memory_bytes * _SPARE, _LEAST_DATA_BYTES)
         options = ["--core=0", f"--fsize={self.tmpfs_bytes}", f"--data={data_bytes}"]
+        # No thread, such as one for audio, comes before those of other programs.
+        options += ["--rtprio=0", "--nice=0"]
         if counts_threads:
             options.append(f"--nproc={self.threads * _SPARE}")
         return options

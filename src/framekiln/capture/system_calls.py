@@ -19,9 +19,6 @@ _NEEDED: Final = frozenset(
         "memfd_create",
         "rt_sigqueueinfo",
         "rt_tgsigqueueinfo",
-        "sched_setattr",
-        "sched_setparam",
-        "sched_setscheduler",
         "setpriority",
         "socketpair",
         "tkill",
@@ -36,6 +33,8 @@ _CLONE_NEWIPC: Final = 0x08000000
 _OTHER_NAMESPACES: Final = _CLONE_NEWNS | _CLONE_NEWCGROUP | _CLONE_NEWUTS | _CLONE_NEWIPC
 # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Others, such as AF_VSOCK, ignore network namespaces.
 _SOCKET_FAMILIES: Final = (1, 2, 10, 16)
+# SCHED_OTHER, SCHED_BATCH, SCHED_IDLE. A realtime thread that never sleeps stops the machine.
+_SCHEDULING_CLASSES: Final = (0, 3, 5)
 # The ordinary personality, and the question which one it is.
 _PERSONALITIES: Final = (0, 0xFFFFFFFF)
 
@@ -50,5 +49,6 @@ def chromium_filter() -> bytes | None:
             "unshare": allowed_without_bits(_OTHER_NAMESPACES | _CLONE_NEWTIME),
             "socket": allowed_values(*_SOCKET_FAMILIES),
             "personality": allowed_values(*_PERSONALITIES),
+            "sched_setscheduler": allowed_values(*_SCHEDULING_CLASSES, position=1),
         },
     )

@@ -69,6 +69,7 @@ def test_the_kernel_limits_what_it_can(cage: Confinement) -> None:
     command = wrapped(cage)
     limits = command[command.index("prlimit") + 1 : command.index("chromium")]
     assert {"--core=0", f"--fsize={200 << 20}", f"--data={16 << 30}"} <= set(limits)
+    assert {"--rtprio=0", "--nice=0"} <= set(limits)
 
 
 @pytest.mark.parametrize("cage", BUBBLEWRAP)

@@ -21,9 +21,10 @@ NUMBERS = {
 MACHINES = pytest.mark.parametrize("machine", sorted(AUDIT_CODES))
 
 
-def decide(program: bytes, machine: str, number: int, first_argument: int = 0) -> int:
+def decide(program: bytes, machine: str, number: int, *arguments: int) -> int:
     """Run the filter as the kernel does and return its verdict."""
-    call = struct.pack("=IIQQ", number, AUDIT_CODES[machine], 0, first_argument)
+    padded = (*arguments, 0, 0)[:2]
+    call = struct.pack("=IIQQQ", number, AUDIT_CODES[machine], 0, *padded)
     at, value = 0, 0
     while True:
         code, yes, no, operand = struct.unpack_from("=HBBI", program, at * 8)
@@ -60,7 +61,7 @@ def test_risky_calls_fail_and_others_do_not(machine: str, monkeypatch: pytest.Mo
 
 
 @MACHINES
-def test_rules_decide_by_the_first_argument(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rules_decide_by_an_argument(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: machine)
     rules = {
         "socket": allowed_values(1, 2, 10),
@@ -79,6 +80,10 @@ def test_rules_decide_by_the_first_argument(machine: str, monkeypatch: pytest.Mo
             assert decide(program, machine, numbers[name], argument) == ALLOW
         for argument in refused:
             assert decide(program, machine, numbers[name], argument) == EPERM
+    program = filter_program(rules={"socket": allowed_values(0, 3, position=1)})
+    assert program is not None
+    verdicts = [decide(program, machine, numbers["socket"], 7, second) for second in range(5)]
+    assert verdicts == [ALLOW, EPERM, EPERM, ALLOW, EPERM]
 
 
 @MACHINES

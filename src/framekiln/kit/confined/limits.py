@@ -54,6 +54,8 @@ def apply_limits(limits: ResourceLimits) -> None:
     _limit(resource.RLIMIT_FSIZE, limits.file_bytes)
     _limit(resource.RLIMIT_NOFILE, limits.open_files)
     _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_RTPRIO, 0)
+    _limit(resource.RLIMIT_NICE, 0)
     # Python ignores it, and a writer would get an ordinary error.
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 

@@ -25,6 +25,7 @@ _JUMP_IF_ANY_BIT: Final = 0x45
 _RETURN: Final = 0x06
 # Offsets in struct seccomp_data; arguments are 64 bits wide, little-endian.
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_ARGUMENT_BYTES: Final = 8
 
 _ALLOW: Final = 0x7FFF0000
 _KILL: Final = 0x80000000
@@ -155,7 +156,7 @@ _MACHINES: Final = {
 }
 
 Rule = list[bytes]
-"""Instructions that decide about a call by its first argument."""
+"""Instructions that decide about a call by one of its arguments."""
 
 
 def forbid_risky_calls(*, may_change_files: bool = True) -> bool:
@@ -190,7 +191,7 @@ def filter_program(
 ) -> bytes | None:
     """Return a filter that forbids all risky calls except those `needed`.
 
-    `rules` decide about single calls by their first argument. The result is None on a processor
+    `rules` decide about single calls by an argument. The result is None on a processor
     whose system calls are not known here.
     """
     machine = _MACHINES.get(platform.machine())
@@ -223,13 +224,14 @@ def filter_program(
     return b"".join([*program, _instruction(_RETURN, _ALLOW)])
 
 
-def allowed_values(*values: int) -> Rule:
-    """Allow a call if its first argument is one of these."""
+def allowed_values(*values: int, position: int = 0) -> Rule:
+    """Allow a call if its argument at `position`, counted from 0, is one of these."""
     matches = [
         _instruction(_JUMP_IF_EQUAL, value, yes=len(values) - index)
         for index, value in enumerate(values)
     ]
-    return [_instruction(_LOAD, _FIRST_ARGUMENT), *matches, *_FAIL_OR_ALLOW]
+    argument = _FIRST_ARGUMENT + position * _ARGUMENT_BYTES
+    return [_instruction(_LOAD, argument), *matches, *_FAIL_OR_ALLOW]
 
 
 def allowed_with_bits(bits: int) -> Rule:
