@@ -1,7 +1,7 @@
 /**
  * Moves animations by the clock of the composition instead of their own: CSS, WAAPI and SMIL.
  *
- * Each animation is paused once and then told its time in every frame. CSS transitions are left
+ * Each animation is paused once; then its time is set in every frame. CSS transitions are left
  * alone: they start from events, not from a place in time.
  */
 

@@ -7,11 +7,11 @@ export class AuthorActivity {
   install(): void {
     for (const name of ["requestAnimationFrame", "setTimeout", "setInterval"] as const) {
       const inner = window[name] as (...args: unknown[]) => number;
-      const noticing = (...args: unknown[]): number => {
+      const tracked = (...args: unknown[]): number => {
         this.isScripted = true;
         return inner(...args);
       };
-      (window as unknown as Record<string, unknown>)[name] = noticing;
+      (window as unknown as Record<string, unknown>)[name] = tracked;
     }
   }
 

@@ -1,9 +1,9 @@
 /**
- * Pages that bring elements and a runtime of their own: the object they look for, and what they are
- * told through it. They move themselves; here it is said which frame comes next, and noticed when
- * it is there. `capture/bridged_page.py` is the other side.
+ * Pages with elements and a runtime of their own: the object they look for and its callbacks. They
+ * draw themselves; the bridge requests each frame and waits until it is drawn.
+ * `capture/bridged_page.py` is the other side.
  *
- * A page that registers nothing with the bridge but has EF_FRAMEGEN is told the same by that.
+ * A page that registers nothing with the bridge but has EF_FRAMEGEN gets the same calls there.
  */
 
 import { BridgeSound } from "./bridge_sound.ts";
@@ -98,14 +98,14 @@ export class Bridge implements Waiting {
       fps: positive(attribute) ?? positive(info.fps),
       durationMs: positive(info.durationMs) ?? positive(own.durationMs),
       media: [],
-      // It is told a frame's number and goes there, wherever it was.
+      // It gets a frame's number and can show that frame directly.
       isDeclarative: true,
       mixesSound: true,
       warnings: this.info?.problem ? [`getRenderInfo: ${this.info.problem}`] : [],
     };
   }
 
-  /** Tell the page what will be filmed. It is ready for it when `pending` is empty again. */
+  /** Send the page the options of the film. It is ready when `pending` is empty again. */
   initialize(options: unknown): void {
     this.initializing = "begun";
     const { onInitialize } = this.callbacks;
@@ -119,7 +119,7 @@ export class Bridge implements Waiting {
     });
   }
 
-  /** Have the page go to a frame; `state` tells when it is there. */
+  /** Request a frame of the page; `state` reports when it is drawn. */
   beginFrame(number: number, isLast: boolean): void {
     this.frame = { number, isLast, isDone: false };
     const { onBeginFrame } = this.callbacks;
@@ -137,7 +137,7 @@ export class Bridge implements Waiting {
     return { isDone: this.frame.isDone, failure: this.problem };
   }
 
-  /** What keeps the page from being told anything yet. */
+  /** What the page has to provide before it can be initialized. */
   private missing(): string {
     if (!this.page.EF_REGISTERED) return "window.EF_REGISTERED";
     if (!this.isReady()) return "EF_RENDER.isReady()";

@@ -6,7 +6,7 @@
  * Messages to a worker arrive in order: an answer says that all before the question are done.
  */
 
-import { QUESTION, type WorkerProgress } from "./worker_question.ts";
+import { PROGRESS_REQUEST, type WorkerProgress } from "./worker_progress.ts";
 
 /** Chromium learns of a new canvas in one frame, shows it in the next, and then waits for it. */
 const DRAWINGS_OF_NEW = 4;
@@ -40,16 +40,16 @@ export class DrawingWorkers {
     const { postMessage, terminate } = Worker.prototype;
     this.post = postMessage as Post;
     const { known } = this;
-    const meet = this.meet.bind(this);
+    const add = this.add.bind(this);
     const ask = this.ask.bind(this);
-    const noticing: Post = function (this: Worker, message, options) {
-      const state = known.get(this) ?? (handsCanvasOver(options) ? meet(this) : null);
+    const tracked: Post = function (this: Worker, message, options) {
+      const state = known.get(this) ?? (transfersCanvas(options) ? add(this) : null);
       (postMessage as Post).call(this, message, options);
       if (state === null) return;
       state.hasMessages = true;
       if (state.isNew) ask(this, state);
     };
-    Worker.prototype.postMessage = noticing as Worker["postMessage"];
+    Worker.prototype.postMessage = tracked as Worker["postMessage"];
     Worker.prototype.terminate = function (this: Worker) {
       known.delete(this);
       terminate.call(this);
@@ -101,13 +101,13 @@ export class DrawingWorkers {
   /** A script of the page may draw on such a canvas itself. */
   private watchCanvases(): void {
     const { transferControlToOffscreen } = HTMLCanvasElement.prototype;
-    const notice = () => {
+    const onTransfer = () => {
       this.hasNewCanvas = true;
     };
     HTMLCanvasElement.prototype.transferControlToOffscreen = function (this: HTMLCanvasElement) {
-      const handedOver = transferControlToOffscreen.call(this);
-      notice();
-      return handedOver;
+      const offscreen = transferControlToOffscreen.call(this);
+      onTransfer();
+      return offscreen;
     };
   }
 
@@ -116,7 +116,7 @@ export class DrawingWorkers {
   }
 
   /** Before it reads anything else, it gets the port for its answers. */
-  private meet(worker: Worker): Known {
+  private add(worker: Worker): Known {
     const state: Known = {
       unanswered: 0,
       isNew: true,
@@ -141,7 +141,7 @@ export class DrawingWorkers {
   private ask(worker: Worker, state: Known, ports: MessagePort[] = []): void {
     if (state.progress.isOver) return;
     state.unanswered += 1;
-    this.post.call(worker, QUESTION, ports);
+    this.post.call(worker, PROGRESS_REQUEST, ports);
   }
 
   private askAll(): void {
@@ -149,7 +149,7 @@ export class DrawingWorkers {
   }
 }
 
-function handsCanvasOver(options: Parameters<Post>[1]): boolean {
+function transfersCanvas(options: Parameters<Post>[1]): boolean {
   const transfer = Array.isArray(options) ? options : (options?.transfer ?? []);
   return transfer.some((thing) => thing instanceof OffscreenCanvas);
 }

@@ -70,7 +70,7 @@ export class Driver {
   }
 }
 
-/** Hide what is not in its time; tells whether it and all around it are seen. */
+/** Hide an element outside its time; return whether it and all its parents are visible. */
 function setVisibility(place: TimedPlace): boolean {
   const isVisible = timeTree.isVisible(place);
   if (isVisible) place.element.show();

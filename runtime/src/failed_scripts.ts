@@ -7,7 +7,7 @@ export interface FailedScript {
 }
 
 const MOST = 20;
-const MOST_LOOKED_AT = 2000;
+const MOST_ELEMENTS = 2000;
 /** These may draw something, whatever their style. */
 const DRAWING = "img, picture, svg, canvas, video, iframe, object, embed, input, button, hr, meter";
 
@@ -38,7 +38,7 @@ export class FailedScripts {
     if (body === null) return true;
     if (body.innerText.trim() !== "" || document.getAnimations().length > 0) return false;
     if (body.querySelector(DRAWING) !== null) return false;
-    const elements = [...body.querySelectorAll("*")].slice(0, MOST_LOOKED_AT);
+    const elements = [...body.querySelectorAll("*")].slice(0, MOST_ELEMENTS);
     if (elements.some((element) => element.localName.startsWith("ef-"))) return false;
     return ![document.documentElement, body, ...elements].some(isPainted);
   }

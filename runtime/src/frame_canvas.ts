@@ -13,10 +13,10 @@ export class FrameCanvas {
    * Draw the picture of that source instant, unless it is the one that is shown. Returns when in the
    * source the picture appears.
    */
-  draw(source: MediaSource, info: MediaInfo, sourceMs: number, needsWhole: boolean): number {
+  draw(source: MediaSource, info: MediaInfo, sourceMs: number, needsFullSize: boolean): number {
     if (info.widthPx === null || info.heightPx === null) return 0;
-    const whole = { widthPx: info.widthPx, heightPx: info.heightPx };
-    const size = needsWhole ? whole : sizeToAsk(whole, this.canvas);
+    const fullSize = { widthPx: info.widthPx, heightPx: info.heightPx };
+    const size = needsFullSize ? fullSize : sizeToAsk(fullSize, this.canvas);
     const wanted = `${keyOf(source)} ${sourceMs} ${size.widthPx} ${size.heightPx}`;
     if (wanted === this.shown) return this.shownMs;
     const sizeBytes = size.widthPx * size.heightPx * 4;
@@ -37,8 +37,8 @@ export function putPixels(
   if (canvas.width !== widthPx) canvas.width = widthPx;
   if (canvas.height !== heightPx) canvas.height = heightPx;
   // Read back often, in the renderer's words: keeps the canvas in memory, where we write it.
-  const pen = canvas.getContext("2d", { willReadFrequently: true });
-  pen?.putImageData(new ImageData(bytes, widthPx, heightPx), 0, 0);
+  const context = canvas.getContext("2d", { willReadFrequently: true });
+  context?.putImageData(new ImageData(bytes, widthPx, heightPx), 0, 0);
 }
 
 export interface PictureSize {
@@ -50,23 +50,23 @@ export interface PictureSize {
  * As many pixels as are seen, never more than there are. Under a transform the whole picture is
  * asked for, so that a moving scale does not change the sharpness from frame to frame.
  */
-function sizeToAsk(whole: PictureSize, canvas: HTMLCanvasElement): PictureSize {
+function sizeToAsk(fullSize: PictureSize, canvas: HTMLCanvasElement): PictureSize {
   const box = { widthPx: canvas.clientWidth, heightPx: canvas.clientHeight };
   const seen = canvas.getBoundingClientRect();
   const isTransformed =
     Math.abs(seen.width - box.widthPx) > 1 || Math.abs(seen.height - box.heightPx) > 1;
-  if (box.widthPx === 0 || box.heightPx === 0 || isTransformed) return whole;
-  return scaledInto(whole, box, getComputedStyle(canvas).objectFit);
+  if (box.widthPx === 0 || box.heightPx === 0 || isTransformed) return fullSize;
+  return scaledInto(fullSize, box, getComputedStyle(canvas).objectFit);
 }
 
-export function scaledInto(whole: PictureSize, box: PictureSize, fit: string): PictureSize {
-  const across = box.widthPx / whole.widthPx;
-  const down = box.heightPx / whole.heightPx;
-  if (fit === "none") return whole;
+export function scaledInto(fullSize: PictureSize, box: PictureSize, fit: string): PictureSize {
+  const across = box.widthPx / fullSize.widthPx;
+  const down = box.heightPx / fullSize.heightPx;
+  if (fit === "none") return fullSize;
   const scale = fit === "cover" || fit === "fill" ? Math.max(across, down) : Math.min(across, down);
-  if (scale >= 1) return whole;
+  if (scale >= 1) return fullSize;
   return {
-    widthPx: Math.max(1, Math.round(whole.widthPx * scale)),
-    heightPx: Math.max(1, Math.round(whole.heightPx * scale)),
+    widthPx: Math.max(1, Math.round(fullSize.widthPx * scale)),
+    heightPx: Math.max(1, Math.round(fullSize.heightPx * scale)),
   };
 }

@@ -189,6 +189,6 @@ function refusalOf(status: number, body: Uint8ClampedArray<ArrayBuffer>): string
 function messageIn(body: unknown): string | null {
   if (typeof body !== "object" || body === null) return null;
   const { message, error } = body as { message?: unknown; error?: unknown };
-  const said = message ?? error;
-  return typeof said === "string" ? said : null;
+  const reason = message ?? error;
+  return typeof reason === "string" ? reason : null;
 }

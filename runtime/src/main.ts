@@ -13,9 +13,9 @@ import { registerElements } from "./elements/register.ts";
 import { timeTree } from "./elements/timed.ts";
 import { asyncWork } from "./elements/timegroup.ts";
 import { FailedScripts } from "./failed_scripts.ts";
-import { HeldAnimations } from "./held_animations.ts";
+import { EarlyAnimations } from "./early_animations.ts";
 import { useHost, type HostConfig } from "./host.ts";
-import { joiningPieces } from "./large_answers.ts";
+import { fetchAllParts } from "./ranged_fetch.ts";
 import { findMistakes } from "./mistakes.ts";
 import { replaceDrawing } from "./native_drawing.ts";
 import type { FilmClock } from "./native_clip.ts";
@@ -46,14 +46,14 @@ function installHosted(config: HostConfig): void {
   const stopTimer = window.clearTimeout.bind(window);
   const activity = new AuthorActivity();
   activity.install();
-  window.fetch = joiningPieces(window.fetch.bind(window));
+  window.fetch = fetchAllParts(window.fetch.bind(window));
   const requests = new Requests();
   requests.install();
   Math.random = seededRandom(config.seed);
 
   const failedScripts = new FailedScripts();
   failedScripts.install();
-  const held = new HeldAnimations();
+  const earlyAnimations = new EarlyAnimations();
 
   const loop = new FrameLoop(requestFrame, (roughMs) => clock.enterFrame(roughMs));
   let frameRate: FrameRate | null = null;
@@ -110,10 +110,10 @@ function installHosted(config: HostConfig): void {
     workerDrawings: () => workers.drawings(),
     hasDrawn: () => hasDrawn,
     step: () => {
-      held.note();
+      earlyAnimations.record();
       frames.step();
     },
-    rewind: (passedMs: number) => held.rewind(passedMs),
+    rewind: (passedMs: number) => earlyAnimations.rewind(passedMs),
     begin: (zero: Zero, rate: FrameRate) => {
       clock.begin(zero, rate);
       frameRate = rate;

@@ -68,11 +68,11 @@ function facesOf(family: string): FontFace[] {
 
 /** A font that is there measures otherwise than at least one of two that differ. */
 function isInstalled(family: string): boolean {
-  const pen = new OffscreenCanvas(1, 1).getContext("2d");
-  if (pen === null) return true;
+  const context = new OffscreenCanvas(1, 1).getContext("2d");
+  if (context === null) return true;
   const measured = (families: string): string => {
-    pen.font = `72px ${families}`;
-    const { width, fontBoundingBoxAscent, fontBoundingBoxDescent } = pen.measureText(LETTERS);
+    context.font = `72px ${families}`;
+    const { width, fontBoundingBoxAscent, fontBoundingBoxDescent } = context.measureText(LETTERS);
     return [width, fontBoundingBoxAscent, fontBoundingBoxDescent].join();
   };
   const quoted = JSON.stringify(family);

@@ -24,11 +24,11 @@ const known = new Map<string, Animation | null>();
 /** What is animated about a loaded picture; null for a still. Asks for many pictures at once. */
 function animationOf(url: string): Animation | null {
   const address = url.split("#", 1)[0] ?? "";
-  if (!known.has(address)) learn(address);
+  if (!known.has(address)) loadAnimation(address);
   return known.get(address) ?? null;
 }
 
-function learn(address: string): void {
+function loadAnimation(address: string): void {
   const isWritten = address.startsWith("data:");
   known.set(address, null);
   if (isWritten ? !mayMove(address) : !/^https?:/.test(address)) return;

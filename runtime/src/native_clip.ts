@@ -1,6 +1,6 @@
 /**
- * One native <video> or <audio>: its source, its facts, where in the source it stands, and what it
- * tells the page. Where a browser would need time to load, fetch or decode, this needs none.
+ * One native <video> or <audio>: its source, its metadata, its position and its events. Where a
+ * browser needs time to load, fetch or decode, this takes none.
  */
 
 import { readSource, type Reading } from "./elements/source.ts";
@@ -57,7 +57,7 @@ export class NativeClip {
   private askedAtMs = 0;
   private endTimer = 0;
   private updateTimer = 0;
-  private toldMs = Number.NEGATIVE_INFINITY;
+  private reportedMs = Number.NEGATIVE_INFINITY;
   /** Where the clock of its group stood when it was last seen; null before it is in one. */
   private groupMs: number | null = null;
 
@@ -126,14 +126,14 @@ export class NativeClip {
     this.refusal = "";
     const { defaultPlaybackRate, playbackRate } = this.element;
     if (playbackRate === 1) this.element.playbackRate = defaultPlaybackRate;
-    if (source !== null) void this.learn(source, key);
+    if (source !== null) void this.loadInfo(source, key);
     return true;
   }
 
   /** Begin anew with the same source. */
   load(): void {
     this.rewind();
-    if (this.info !== null) this.tellLoaded();
+    if (this.info !== null) this.onLoaded();
   }
 
   pending(): string[] {
@@ -142,7 +142,7 @@ export class NativeClip {
   }
 
   failure(): string {
-    // One that is in no document shows nothing; what it lacks is told to the script that made it.
+    // Outside the document it shows nothing; the script that made it gets an error event.
     if (!this.element.isConnected) return "";
     const problem = this.reading().problem || this.refusal;
     return problem === "" ? "" : `${selectorOf(this.element)}: ${problem}`;
@@ -158,8 +158,8 @@ export class NativeClip {
     if (!this.isStarted) {
       this.isStarted = true;
       this.turn({});
-      this.events.tell("play");
-      if (this.info !== null) this.events.tell("playing");
+      this.events.dispatch("play");
+      if (this.info !== null) this.events.dispatch("playing");
     }
     return this.events.whenPlaying(this.info !== null);
   }
@@ -169,20 +169,20 @@ export class NativeClip {
     if (!this.isStarted || this.isTimed) return;
     this.isStarted = false;
     this.turn({});
-    this.events.tell("timeupdate", "pause");
+    this.events.dispatch("timeupdate", "pause");
     this.events.giveUpPlaying("pause() was called");
   }
 
-  /** In a group the group decides where it stands; the page is told all the same. */
+  /** In a group the group decides the position; the events are dispatched all the same. */
   seek(sourceMs: number): void {
     const most = this.bounds?.lengthMs ?? Number.POSITIVE_INFINITY;
     if (!this.isTimed) this.turn({ positionMs: Math.min(Math.max(0, sourceMs), most) });
     this.isSeeking = true;
-    this.events.tell("seeking");
+    this.events.dispatch("seeking");
     this.events.afterwards(() => {
       this.isSeeking = false;
     });
-    this.events.tell(...SOUGHT);
+    this.events.dispatch(...SOUGHT);
   }
 
   requestFrame(callback: VideoFrameRequestCallback): number {
@@ -219,7 +219,7 @@ export class NativeClip {
     if (gainOf(this.element) !== this.gains.gain) this.readSettings();
     const { positionMs } = this;
     if (positionMs === null) return;
-    if (this.isTimed) this.tellOnTheWay(positionMs);
+    if (this.isTimed) this.dispatchProgress(positionMs);
     const { info, source } = this;
     if (this.standIn === null || this.frames === null || source === null || !info?.hasVideo) return;
     this.standIn.place(info);
@@ -273,11 +273,11 @@ export class NativeClip {
     if (bounds === null || !this.clock.hasBegun() || this.isTimed || !this.isStarted) return;
     const endMs = this.head.endMs(bounds);
     if (endMs === null || bounds.lengthMs <= 0) return;
-    // Nobody needs to be told of each round; where it stands is known without.
+    // Such short rounds get no events; the position is known without timers.
     const isRestless = bounds.lengthMs < SHORTEST_ROUND_MS * this.element.playbackRate;
     if (bounds.isLooped && isRestless) return;
     const delayMs = Math.max(0, Math.ceil(endMs - this.clock.nowMs()));
-    this.endTimer = this.clock.after(delayMs, () => this.arrive());
+    this.endTimer = this.clock.after(delayMs, () => this.onEnd());
     if (this.updateTimer === 0) this.updateLater();
   }
 
@@ -285,13 +285,13 @@ export class NativeClip {
     this.updateTimer = this.clock.after(UPDATE_MS, () => {
       this.updateTimer = 0;
       if (!this.isStarted || this.isTimed) return;
-      this.events.tell("timeupdate");
+      this.events.dispatch("timeupdate");
       this.updateLater();
     });
   }
 
   /** At the end of the source; a timer is up to a millisecond late, the sound is not. */
-  private arrive(): void {
+  private onEnd(): void {
     const { bounds } = this;
     const endMs = bounds === null ? null : this.head.endMs(bounds);
     if (bounds === null || endMs === null || !this.isStarted) return;
@@ -301,23 +301,23 @@ export class NativeClip {
     }
     if (bounds.isLooped) {
       this.head.turn(endMs, { positionMs: 0 }, bounds);
-      this.events.tell("seeking", ...SOUGHT);
+      this.events.dispatch("seeking", ...SOUGHT);
       this.schedule();
       return;
     }
     this.isStarted = false;
     this.head.turn(endMs, { positionMs: bounds.lengthMs, rate: 0 }, bounds);
-    this.events.tell(...ENDED);
+    this.events.dispatch(...ENDED);
   }
 
   /** In a group there are no timers: frames may be left out there. */
-  private tellOnTheWay(positionMs: number): void {
-    if (this.toldMs === Number.NEGATIVE_INFINITY) this.events.tell("play", "playing");
-    if (positionMs === this.toldMs) return;
+  private dispatchProgress(positionMs: number): void {
+    if (this.reportedMs === Number.NEGATIVE_INFINITY) this.events.dispatch("play", "playing");
+    if (positionMs === this.reportedMs) return;
     const isOver = this.isOver;
-    if (!isOver && Math.abs(positionMs - this.toldMs) < UPDATE_MS) return;
-    this.toldMs = positionMs;
-    this.events.tell(...(isOver ? ENDED : ["timeupdate"]));
+    if (!isOver && Math.abs(positionMs - this.reportedMs) < UPDATE_MS) return;
+    this.reportedMs = positionMs;
+    this.events.dispatch(...(isOver ? ENDED : ["timeupdate"]));
   }
 
   private reading(): Reading {
@@ -326,32 +326,33 @@ export class NativeClip {
     return readSource({ src: this.written, fileId });
   }
 
-  private async learn(source: MediaSource, key: string): Promise<void> {
+  private async loadInfo(source: MediaSource, key: string): Promise<void> {
     try {
       const info = await playedInfo(source);
       if (key !== this.askedFor) return;
       this.info = info;
       this.standIn?.place(info);
-      this.tellLoaded();
+      this.onLoaded();
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      const said = source.fileId === null ? `src="${source.src}"` : `file-id="${source.fileId}"`;
+      const attribute =
+        source.fileId === null ? `src="${source.src}"` : `file-id="${source.fileId}"`;
       if (key !== this.askedFor) return;
-      this.refusal = `${said}: ${reason}`;
-      this.events.tell("error");
+      this.refusal = `${attribute}: ${reason}`;
+      this.events.dispatch("error");
       this.events.giveUpPlaying(this.refusal, "NotSupportedError");
     }
   }
 
-  private tellLoaded(): void {
-    this.events.tell(...LOADED);
+  private onLoaded(): void {
+    this.events.dispatch(...LOADED);
     if (this.mayAutoplay && this.element.autoplay && !this.isTimed) {
       this.isStarted = true;
       // Loading takes no time.
       this.head.turn(this.askedAtMs, { rate: this.element.playbackRate }, this.bounds);
-      this.events.tell("play");
+      this.events.dispatch("play");
     }
-    if (this.isStarted) this.events.tell("playing");
+    if (this.isStarted) this.events.dispatch("playing");
     this.events.startPlaying();
     this.schedule();
   }

@@ -1,6 +1,6 @@
 /**
- * Tells the page what happens to a clip: in order, right after the script that caused it, at the
- * same instant of the film.
+ * Dispatches the events of a clip: in order, right after the script that caused them, at the same
+ * instant of the film.
  */
 
 interface Waiting {
@@ -16,7 +16,7 @@ export class ClipEvents {
     this.element = element;
   }
 
-  tell(...names: readonly string[]): void {
+  dispatch(...names: readonly string[]): void {
     for (const name of names) this.afterwards(() => this.element.dispatchEvent(new Event(name)));
   }
 

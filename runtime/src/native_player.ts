@@ -18,11 +18,11 @@ export class NativePlayer {
   info(): Promise<MediaInfo> {
     const video = this.element;
     return new Promise((resolve, reject) => {
-      const tell = (): void => resolve(infoOf(video));
-      if (video.readyState >= HTMLMediaElement.HAVE_METADATA) tell();
-      video.addEventListener("loadedmetadata", tell, { once: true });
-      const refuse = (): void => reject(new Error(video.error?.message || "cannot be played"));
-      video.addEventListener("error", refuse, { once: true });
+      const onLoaded = (): void => resolve(infoOf(video));
+      if (video.readyState >= HTMLMediaElement.HAVE_METADATA) onLoaded();
+      video.addEventListener("loadedmetadata", onLoaded, { once: true });
+      const onError = (): void => reject(new Error(video.error?.message || "cannot be played"));
+      video.addEventListener("error", onError, { once: true });
     });
   }
 

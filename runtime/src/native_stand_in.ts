@@ -1,14 +1,14 @@
 /**
  * The canvas that stands in the place of a native <video> or an animated <img>.
  *
- * Neither can be told which picture to show, so it is taken out of the flow, unseen but alive (its
+ * Neither can be set to a picture, so it is taken out of the flow, hidden but running (its
  * animations go on), and a canvas with the same computed style takes its place.
  */
 
 import { sheetOf } from "./elements/picture_box.ts";
 
 const REPLACED = "data-framekiln-replaced";
-const LOOK = `[${REPLACED}] { position: absolute !important; visibility: hidden !important; }`;
+const STYLES = `[${REPLACED}] { position: absolute !important; visibility: hidden !important; }`;
 
 const SIDES = ["top", "right", "bottom", "left"];
 const CORNERS = ["top-left", "top-right", "bottom-right", "bottom-left"];
@@ -31,7 +31,7 @@ const COPIED: readonly string[] = [
 ];
 
 const standIns = new WeakMap<Element, StandIn>();
-let isLookInstalled = false;
+let areStylesInstalled = false;
 
 export function standInOf(element: Element): HTMLCanvasElement | null {
   return standIns.get(element)?.canvas ?? null;
@@ -51,7 +51,7 @@ export class StandIn {
     this.canvas = canvas;
     canvas.setAttribute("aria-hidden", "true");
     standIns.set(element, this);
-    installLook();
+    installStyles();
   }
 
   /** Take the element's place, as it is styled now. */
@@ -86,8 +86,8 @@ export class StandIn {
   }
 }
 
-function installLook(): void {
-  if (isLookInstalled) return;
-  isLookInstalled = true;
-  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheetOf(LOOK)];
+function installStyles(): void {
+  if (areStylesInstalled) return;
+  areStylesInstalled = true;
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheetOf(STYLES)];
 }

@@ -51,7 +51,7 @@ interface Window {
 }
 
 const SILENCE: { gain: number; gains: readonly GainPoint[] } = { gain: 0, gains: [] };
-const AS_IT_IS = { rate: 1, keepsPitch: true };
+const UNCHANGED = { rate: 1, keepsPitch: true };
 
 export function makePlan(natives: NativeMedia | null, isScripted: boolean): Plan {
   const sizeWarning = sizeRoot();
@@ -65,7 +65,7 @@ export function makePlan(natives: NativeMedia | null, isScripted: boolean): Plan
     isDeclarative: !isScripted && natives?.isScripted !== true && !drawsByScript(),
     warnings: [
       ...(sizeWarning === "" ? [] : [sizeWarning]),
-      ...timeTree.oddities().map(({ element, message }) => `${selectorOf(element)} ${message}`),
+      ...timeTree.allWarnings().map(({ element, message }) => `${selectorOf(element)} ${message}`),
     ],
   };
 }
@@ -131,7 +131,7 @@ function elementMedia(filmEndMs: number): PlannedMedia[] {
       ...(isPinned || !info.hasAudio
         ? SILENCE
         : element.gains.between(window.startMs, window.endMs)),
-      ...AS_IT_IS,
+      ...UNCHANGED,
       hasPicture: element.mediaKind === "video" && info.hasVideo,
     };
   });
@@ -180,7 +180,7 @@ function clipMedia(clip: NativeClip, window: Window, zeroMs: number): PlannedMed
     return { ...facts, ...piece, ...part, sourceInMs, ...loudness };
   });
   if (played.length > 0) return played;
-  return [{ ...facts, ...window, sourceInMs: clip.positionMs ?? 0, ...AS_IT_IS, ...SILENCE }];
+  return [{ ...facts, ...window, sourceInMs: clip.positionMs ?? 0, ...UNCHANGED, ...SILENCE }];
 }
 
 function isOpen(window: Window): boolean {

@@ -7,14 +7,14 @@ export interface Playback {
   seek(ms: number): void;
 }
 
-const NOBODY: Playback = {
+const NO_PLAYBACK: Playback = {
   isPlaying: false,
   play: () => undefined,
   pause: () => undefined,
   seek: () => undefined,
 };
 
-let current: Playback = NOBODY;
+let current: Playback = NO_PLAYBACK;
 
 /** The player of this tab; in a render, one that does nothing. */
 export function playback(): Playback {

@@ -34,18 +34,18 @@ export class Player implements Playback {
     if (this.nowMs >= this.lengthMs()) this.nowMs = 0;
     this.isPlaying = true;
     this.lastStampMs = null;
-    this.tell("play");
+    this.dispatch("play");
   }
 
   pause(): void {
     this.isPlaying = false;
-    this.tell("pause");
+    this.dispatch("pause");
   }
 
   seek(ms: number): void {
     this.nowMs = Math.min(Math.max(0, ms), this.lengthMs());
     this.show();
-    this.tell("seeked");
+    this.dispatch("seeked");
   }
 
   private step(stampMs: number): void {
@@ -65,7 +65,7 @@ export class Player implements Playback {
     }
     this.nowMs = this.lengthMs();
     this.isPlaying = false;
-    this.tell("ended");
+    this.dispatch("ended");
   }
 
   private show(): void {
@@ -86,7 +86,7 @@ export class Player implements Playback {
     return this.root()?.durationMs ?? 0;
   }
 
-  private tell(name: string): void {
+  private dispatch(name: string): void {
     this.root()?.dispatchEvent(new CustomEvent(name));
   }
 }

@@ -16,9 +16,9 @@ export class Requests {
 
   /** Called before any script of the page. */
   install(): void {
-    this.noticeFetch();
-    this.noticeReaders();
-    this.noticeXhr();
+    this.trackFetch();
+    this.trackReaders();
+    this.trackXhr();
   }
 
   pending(): string[] {
@@ -29,31 +29,31 @@ export class Requests {
     return "";
   }
 
-  private noticeFetch(): void {
+  private trackFetch(): void {
     const plain = window.fetch;
     window.fetch = (input, init) => {
       const url = input instanceof Request ? input.url : String(input);
-      return this.notice(plain(input, init), url);
+      return this.track(plain(input, init), url);
     };
   }
 
-  private noticeReaders(): void {
+  private trackReaders(): void {
     const prototype = Response.prototype as unknown as Record<string, Reader | undefined>;
     for (const name of READERS) {
       const plain = prototype[name];
       if (plain === undefined) continue;
-      const notice = <T>(read: Promise<T>, url: string): Promise<T> => this.notice(read, url);
-      prototype[name] = function noticed(this: Response): Promise<unknown> {
-        return notice(plain.call(this), this.url);
+      const track = <T>(read: Promise<T>, url: string): Promise<T> => this.track(read, url);
+      prototype[name] = function tracked(this: Response): Promise<unknown> {
+        return track(plain.call(this), this.url);
       };
     }
   }
 
-  private noticeXhr(): void {
+  private trackXhr(): void {
     const begin = (request: XMLHttpRequest): (() => void) =>
       this.begin(request, "an XMLHttpRequest");
     const plain = XMLHttpRequest.prototype.send;
-    XMLHttpRequest.prototype.send = function noticed(body): void {
+    XMLHttpRequest.prototype.send = function tracked(body): void {
       const forget = begin(this);
       this.addEventListener("loadend", forget, { once: true });
       try {
@@ -65,8 +65,8 @@ export class Requests {
     };
   }
 
-  /** The same promise: whoever has waited for it goes on right after it is noticed to have ended. */
-  private notice<T>(work: Promise<T>, url: string): Promise<T> {
+  /** Return the same promise, so that those who wait for it go on right after it is removed here. */
+  private track<T>(work: Promise<T>, url: string): Promise<T> {
     const forget = this.begin(work, `fetch ${url.slice(0, 120)}`);
     work.then(forget, forget);
     return work;

@@ -94,9 +94,9 @@ type Need = "yes" | "not yet" | "never";
 
 /** Whether a page is written for Tailwind; the same answer however much is parsed at a time. */
 function needOf(page: Document): Need {
-  const wish = wishOf(page);
-  if (wish === "off") return "never";
-  if (wish === "on" || asksForIt(page)) return "yes";
+  const choice = choiceOf(page);
+  if (choice === "off") return "never";
+  if (choice === "on" || asksForIt(page)) return "yes";
   if (page.body === null) return "not yet";
   if (bringsOwnStyles(page)) return "never";
   const classes = classesOf(page);
@@ -105,7 +105,7 @@ function needOf(page: Document): Need {
   return looksLikeTailwind(page, classes) ? "yes" : "not yet";
 }
 
-function wishOf(page: Document): string | undefined {
+function choiceOf(page: Document): string | undefined {
   return page.querySelector<HTMLMetaElement>(SWITCH)?.content;
 }
 
@@ -194,7 +194,7 @@ function switchOn(sheet: HTMLStyleElement): void {
   const isUsed = [...classesOf(document)].some(
     (name) => !own.has(name) && css.includes(`.${CSS.escape(name)}`),
   );
-  const media = isUsed || wishOf(document) === "on" ? "" : "not all";
+  const media = isUsed || choiceOf(document) === "on" ? "" : "not all";
   if (sheet.media !== media) sheet.media = media;
 }
 

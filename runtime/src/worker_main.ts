@@ -1,9 +1,9 @@
 /**
- * The script that the renderer puts before that of each worker: it tells the page how far the
- * worker is. The page's side is `drawing_workers.ts`.
+ * The script that the renderer puts before that of each worker: it reports the worker's progress to
+ * the page. The page's side is `drawing_workers.ts`.
  */
 
-import { isQuestion, type WorkerProgress } from "./worker_question.ts";
+import { isProgressRequest, type WorkerProgress } from "./worker_progress.ts";
 import { WorkerFrames } from "./worker_frames.ts";
 
 const frames =
@@ -26,9 +26,9 @@ function answer(isOver: boolean): void {
   answers?.postMessage(progress);
 }
 
-// The first listener of all, so the author's never see a question.
+// The first listener of all, so the author's never see a request for progress.
 addEventListener("message", (event: MessageEvent) => {
-  if (!isQuestion(event.data)) return;
+  if (!isProgressRequest(event.data)) return;
   event.stopImmediatePropagation();
   answers ??= event.ports[0] ?? null;
   answer(false);

@@ -29,7 +29,7 @@ test("thirds of a frame do not come late", () => {
 
 const written = (bytes: string, type: string): string => `data:image/${type};base64,${btoa(bytes)}`;
 
-test("stills in data addresses are told from what may move", () => {
+test("data addresses of stills are recognized", () => {
   const webp = "RIFF\0\0\0\0WEBPVP8X\x0a\0\0\0";
   assert.equal(mayMove(written("GIF89a", "gif")), true);
   assert.equal(mayMove(written("\x89PNG....IHDR....acTL", "png")), true);

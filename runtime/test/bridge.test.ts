@@ -80,13 +80,13 @@ it("falls back on the root when the page cannot say", async () => {
   assert.deepEqual(warnings, ["getRenderInfo: no media"]);
 });
 
-it("is initialized when the page says so, not before it is told to", () => {
+it("is initialized when the page confirms it after the call, not before", () => {
   const { bridge, side } = bridged({ EF_REGISTERED: true });
-  const told: unknown[] = [];
-  side.onInitialize((options) => told.push(options));
+  const received: unknown[] = [];
+  side.onInitialize((options) => received.push(options));
   side.initialized();
   bridge.initialize({ a: 1 });
-  assert.deepEqual(told, [{ a: 1 }]);
+  assert.deepEqual(received, [{ a: 1 }]);
   assert.deepEqual(bridge.pending(), ["own runtime: FRAMEGEN_BRIDGE.initialized()"]);
   side.initialized();
   const missing = "own runtime: FRAMEGEN_BRIDGE.onBeginFrame, or EF_FRAMEGEN";
@@ -97,8 +97,8 @@ it("is initialized when the page says so, not before it is told to", () => {
 
 it("knows a frame by its number, and keeps the sound of the last", () => {
   const { bridge, side } = bridged();
-  const told: unknown[] = [];
-  side.onBeginFrame((n, isLast) => told.push([n, isLast]));
+  const requested: unknown[] = [];
+  side.onBeginFrame((n, isLast) => requested.push([n, isLast]));
   bridge.beginFrame(4, false);
   side.frameReady(3);
   assert.equal(bridge.state().isDone, false);
@@ -108,7 +108,7 @@ it("knows a frame by its number, and keeps the sound of the last", () => {
   bridge.beginFrame(5, true);
   side.frameReady(5, new Uint8Array([1, 2, 3]).buffer);
   assert.equal(bridge.sound.length, 3);
-  assert.deepEqual(told, [
+  assert.deepEqual(requested, [
     [4, false],
     [5, true],
   ]);
@@ -136,7 +136,7 @@ it("calls EF_FRAMEGEN as a method when nothing is registered", async () => {
   assert.equal(atob(bridge.sound.piece(0, 10)), "7:9");
 });
 
-it("reports the first failure, whoever tells of it", async () => {
+it("reports the first failure, whatever its source", async () => {
   const { bridge, side } = bridged();
   side.onBeginFrame(() => Promise.reject(new Error("later")));
   bridge.beginFrame(2, false);

@@ -58,7 +58,7 @@ describe("captions data", () => {
     assert.deepEqual(normaliseCaptions(nested, null), expected);
   });
 
-  it("tells milliseconds by the length of the film where the numbers alone do not", () => {
+  it("recognizes milliseconds by the length of the film where the numbers alone do not", () => {
     const data = { segments: [{ start: 100.5, end: 900.5, text: "short" }] };
     assert.equal(lengthOf(normaliseCaptions(data, null)), 900_500);
     assert.equal(lengthOf(normaliseCaptions(data, 5000)), 900.5);

@@ -26,7 +26,7 @@ const PLAIN: TimeNode = {
   trimEndMs: null,
   fps: null,
   participates: true,
-  lingers: false,
+  isVisibleAtEnd: false,
   children: [],
 };
 
@@ -172,7 +172,7 @@ test("a node shows from its start to just before its end", () => {
     [false, true, true],
   );
   assert.ok(at(root, 6000));
-  const segment = image({ durationMs: 1000, lingers: true });
+  const segment = image({ durationMs: 1000, isVisibleAtEnd: true });
   const inRoot = spanIn(fixed(3, segment), segment);
   assert.ok(isVisibleAt(segment, inRoot, { nowMs: 1000, rootEndMs: 3000 }));
   assert.ok(!isVisibleAt(segment, inRoot, { nowMs: 1001, rootEndMs: 3000 }));

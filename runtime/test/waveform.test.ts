@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { drawWaveform, parseMode, type Mode, type Pen } from "../src/waveform/draw.ts";
+import { drawWaveform, parseMode, type Mode, type CanvasContext } from "../src/waveform/draw.ts";
 import { magnitudes } from "../src/waveform/fft.ts";
 import {
   FRAME_SAMPLES,
@@ -114,22 +114,22 @@ describe("samples", () => {
 });
 
 describe("drawing", () => {
-  function recorder(): { pen: Pen; calls: [string, number[]][] } {
+  function recorder(): { context: CanvasContext; calls: [string, number[]][] } {
     const calls: [string, number[]][] = [];
-    const pen = new Proxy({} as Pen, {
+    const context = new Proxy({} as CanvasContext, {
       get:
         (_, name) =>
         (...args: number[]) =>
           calls.push([String(name), args]),
       set: () => true,
     });
-    return { pen, calls };
+    return { context, calls };
   }
-  const look = { widthPx: 100, heightPx: 50, color: "red", barSpacing: 0.5, lineWidthPx: 4 };
+  const style = { widthPx: 100, heightPx: 50, color: "red", barSpacing: 0.5, lineWidthPx: 4 };
 
   it("fills the width with bars and gaps of half a bar", () => {
-    const { pen, calls } = recorder();
-    drawWaveform(pen, [1, 0.5, 0, 1, 1], { ...look, mode: "bars" });
+    const { context, calls } = recorder();
+    drawWaveform(context, [1, 0.5, 0, 1, 1], { ...style, mode: "bars" });
     const rects = calls.filter(([name]) => name === "rect").map(([, args]) => args);
     const width = 100 / 7;
     assert.equal(rects.length, 5);
@@ -151,8 +151,8 @@ describe("drawing", () => {
     ];
     for (const mode of modes) {
       assert.equal(parseMode(mode), mode);
-      const { pen, calls } = recorder();
-      drawWaveform(pen, [0, 1, 0.5, 1, 0.2], { ...look, mode });
+      const { context, calls } = recorder();
+      drawWaveform(context, [0, 1, 0.5, 1, 0.2], { ...style, mode });
       const points = calls.filter(([name]) => name === "lineTo" || name === "moveTo");
       for (const [, [x = 0, y = 0]] of points) {
         assert.ok(x >= 0 && x <= 100.0001 && y >= 0 && y <= 50, `${mode}: ${x}, ${y}`);

@@ -37,15 +37,15 @@ export function parseCaptions(text: string, plausibleMs: number | null): Caption
 
 /** Bring captions data into one shape: seconds, milliseconds, words inside segments or beside. */
 export function normaliseCaptions(data: unknown, plausibleMs: number | null): Captions {
-  const holder = Array.isArray(data) ? { segments: data as unknown[] } : data;
-  if (!isRecord(holder)) throw new UnreadableCaptions("is no captions object");
-  const lists = [holder.segments, holder.word_segments, holder.wordSegments, holder.words];
+  const record = Array.isArray(data) ? { segments: data as unknown[] } : data;
+  if (!isRecord(record)) throw new UnreadableCaptions("is no captions object");
+  const lists = [record.segments, record.word_segments, record.wordSegments, record.words];
   if (!lists.some(Array.isArray)) {
     throw new UnreadableCaptions('has neither "segments" nor "word_segments"');
   }
-  const rawSegments = readCues(holder.segments);
-  const beside = readCues(holder.word_segments ?? holder.wordSegments ?? holder.words);
-  const rawWords = beside.length > 0 ? beside : nestedWords(holder.segments);
+  const rawSegments = readCues(record.segments);
+  const beside = readCues(record.word_segments ?? record.wordSegments ?? record.words);
+  const rawWords = beside.length > 0 ? beside : nestedWords(record.segments);
   const unitMs = isMilliseconds([...rawSegments, ...rawWords], plausibleMs) ? 1 : 1000;
   const words = inOrder(rawWords, unitMs).map((word) => ({ ...word, text: word.text.trim() }));
   const segments = inOrder(rawSegments, unitMs);

@@ -11,18 +11,18 @@ export interface Stretch {
 
 const NO_STRETCH: Stretch = { startMs: 0, endMs: 0 };
 // Empty parts must not be seen, whatever display the author gives the others.
-const LOOK = ":host([hidden]) { display: none !important; }";
+const STYLES = ":host([hidden]) { display: none !important; }";
 
-let look: CSSStyleSheet | null = null;
+let styles: CSSStyleSheet | null = null;
 
 export abstract class CaptionPart extends TimedElement {
   private stretch = NO_STRETCH;
 
   constructor() {
     super();
-    look ??= sheetOf(LOOK);
+    styles ??= sheetOf(STYLES);
     const shadow = this.attachShadow({ mode: "open" });
-    shadow.adoptedStyleSheets = [look];
+    shadow.adoptedStyleSheets = [styles];
     shadow.append(document.createElement("slot"));
   }
 

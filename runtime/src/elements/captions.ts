@@ -26,7 +26,7 @@ import { reflect, TimedElement, timeTree } from "./timed.ts";
 type Given = { readonly text: string } | { readonly data: unknown };
 
 const SOURCES = ["captions-script", "captions-src", "file-id"];
-let look: CSSStyleSheet | null = null;
+let styles: CSSStyleSheet | null = null;
 
 export class CaptionsElement extends TimedElement {
   static override get observedAttributes(): string[] {
@@ -43,9 +43,9 @@ export class CaptionsElement extends TimedElement {
 
   constructor() {
     super();
-    look ??= sheetOf(":host { display: block; }");
+    styles ??= sheetOf(":host { display: block; }");
     const shadow = this.attachShadow({ mode: "open" });
-    shadow.adoptedStyleSheets = [look];
+    shadow.adoptedStyleSheets = [styles];
     shadow.append(document.createElement("slot"));
   }
 
@@ -132,7 +132,7 @@ export class CaptionsElement extends TimedElement {
     );
     const video = named ?? beside;
     if (!(video instanceof TimedElement)) return ownMs;
-    // What was heard in a file is told in the file's time, wherever the film begins in it.
+    // Transcripts have the time of the file, wherever the film begins in it.
     if (this.isSpoken && video instanceof MediaElement) {
       return video.sourceMsAt(video.ownCurrentTimeMs);
     }

@@ -39,8 +39,9 @@ export class ImageElement extends TimedElement {
     if (problem !== "") return `${selectorOf(this)}: ${problem}`;
     if (this.state !== "failed") return "";
     const written = this.attribute("file-id", "asset-id");
-    const said = written === null ? `src="${shorten(this.image.src)}"` : `file-id="${written}"`;
-    return `${selectorOf(this)}: ${said} could not be loaded as an image`;
+    const attribute =
+      written === null ? `src="${shorten(this.image.src)}"` : `file-id="${written}"`;
+    return `${selectorOf(this)}: ${attribute} could not be loaded as an image`;
   }
 
   override update(): void {

@@ -44,12 +44,12 @@ export function controlClass(): CustomElementConstructor {
   return inertClass(":host { display: none !important; }");
 }
 
-function inertClass(look: string): CustomElementConstructor {
+function inertClass(css: string): CustomElementConstructor {
   return class extends HTMLElement {
     constructor() {
       super();
       const root = this.attachShadow({ mode: "open" });
-      root.adoptedStyleSheets = [sheetOf(look)];
+      root.adoptedStyleSheets = [sheetOf(css)];
       root.append(document.createElement("slot"));
     }
   };

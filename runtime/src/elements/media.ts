@@ -127,17 +127,18 @@ export abstract class MediaElement extends TimedElement {
     this.info = null;
     this.refusal = "";
     timeTree.invalidate();
-    if (source !== null) this.answered = this.learn(source, key);
+    if (source !== null) this.answered = this.loadInfo(source, key);
   }
 
-  private async learn(source: MediaSource, key: string): Promise<void> {
+  private async loadInfo(source: MediaSource, key: string): Promise<void> {
     try {
       const info = await this.infoOf(source);
       if (key === this.askedFor) this.info = info;
     } catch (error) {
-      const said = source.fileId === null ? `src="${source.src}"` : `file-id="${source.fileId}"`;
+      const attribute =
+        source.fileId === null ? `src="${source.src}"` : `file-id="${source.fileId}"`;
       const reason = error instanceof Error ? error.message : String(error);
-      if (key === this.askedFor) this.refusal = `${said}: ${reason}`;
+      if (key === this.askedFor) this.refusal = `${attribute}: ${reason}`;
     }
     timeTree.invalidate();
   }

@@ -19,7 +19,7 @@ interface Vector {
   readonly y: number;
 }
 
-let look: CSSStyleSheet | null = null;
+let styles: CSSStyleSheet | null = null;
 let filters: SVGSVGElement | null = null;
 let lastFilter = 0;
 
@@ -28,9 +28,9 @@ export class MotionBlurElement extends HTMLElement implements Follower {
 
   constructor() {
     super();
-    look ??= sheetOf(":host { display: contents; }");
+    styles ??= sheetOf(":host { display: contents; }");
     const root = this.attachShadow({ mode: "open" });
-    root.adoptedStyleSheets = [look];
+    root.adoptedStyleSheets = [styles];
     root.append(document.createElement("slot"));
   }
 
@@ -143,7 +143,7 @@ class Smear {
     this.filter.id = `framekiln-motion-blur-${lastFilter}`;
     this.filter.setAttribute("filterUnits", "userSpaceOnUse");
     this.filter.setAttribute("color-interpolation-filters", "sRGB");
-    holder().append(this.filter);
+    filterContainer().append(this.filter);
   }
 
   /** Halve the way again and again: six steps are the mean of 64 pictures. */
@@ -207,7 +207,7 @@ function primitive(name: string, attributes: Record<string, string>): SVGElement
 }
 
 /** Filters are found by id, so they live in the document, outside the author's part of it. */
-function holder(): SVGSVGElement {
+function filterContainer(): SVGSVGElement {
   if (filters?.isConnected) return filters;
   filters = document.createElementNS(SVG, "svg");
   filters.setAttribute("width", "0");

@@ -5,7 +5,7 @@ import { around, fit, type Box, type Move } from "./fit.ts";
 import { sheetOf } from "./picture_box.ts";
 import { fitted, reflect, type Fitted } from "./timed.ts";
 
-const LOOK = `
+const STYLES = `
 :host { display: block; position: relative; overflow: hidden; }
 .content { width: 100%; height: 100%; transform-origin: 0 0; }
 `;
@@ -21,7 +21,7 @@ export class PanZoomElement extends HTMLElement implements Fitted {
   constructor() {
     super();
     const root = this.attachShadow({ mode: "open" });
-    root.adoptedStyleSheets = [sheetOf(LOOK)];
+    root.adoptedStyleSheets = [sheetOf(STYLES)];
     this.content.className = "content";
     const slot = document.createElement("slot");
     slot.addEventListener("slotchange", () => this.follow());

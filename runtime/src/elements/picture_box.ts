@@ -1,10 +1,10 @@
 /**
  * The box of an element that shows a picture: as large as its CSS says, else as the picture.
  *
- * The look is set from inside (`:host`), where any rule of the author wins over it.
+ * The styles are set from inside (`:host`), where any rule of the author overrides them.
  */
 
-const LOOK = `
+const STYLES = `
 :host { display: block; position: relative; object-fit: contain; width: max-content; }
 :host(:state(positioned)) { width: auto; }
 .natural, .picture { display: block; width: 100%; height: 100%; }
@@ -13,7 +13,7 @@ const LOOK = `
 .natural + .picture { position: absolute; inset: 0; }
 `;
 
-let look: CSSStyleSheet | null = null;
+let styles: CSSStyleSheet | null = null;
 
 export class PictureBox<P extends HTMLElement> {
   readonly picture: P;
@@ -28,8 +28,8 @@ export class PictureBox<P extends HTMLElement> {
     this.internals = host.attachInternals();
     picture.classList.add("picture");
     const root = host.attachShadow({ mode: "open" });
-    look ??= sheetOf(LOOK);
-    root.adoptedStyleSheets = [look];
+    styles ??= sheetOf(STYLES);
+    root.adoptedStyleSheets = [styles];
     if (picture instanceof HTMLCanvasElement) {
       this.natural = document.createElement("canvas");
       this.natural.className = "natural";

@@ -23,24 +23,24 @@ export function readSource(written: WrittenSource): Reading {
 }
 
 function readAddress(src: string): Reading {
-  const said = src.length > 80 ? `${src.slice(0, 77)}...` : src;
+  const shortened = src.length > 80 ? `${src.slice(0, 77)}...` : src;
   const own = parse(src, undefined);
-  if (own === null) return readRelative(src, said);
+  if (own === null) return readRelative(src, shortened);
   if (REACHABLE.includes(own.protocol)) return { source: { src, fileId: null }, problem: "" };
   return {
     source: null,
-    problem: `src="${said}" cannot be reached: only https and data addresses can; upload the file and use file-id`,
+    problem: `src="${shortened}" cannot be reached: only https and data addresses can; upload the file and use file-id`,
   };
 }
 
-function readRelative(src: string, said: string): Reading {
+function readRelative(src: string, shortened: string): Reading {
   const isBased =
     document.baseURI !== document.URL && document.querySelector("base[href]") !== null;
   const whole = isBased || hasFilesBeside() ? parse(src, document.baseURI) : null;
   if (whole !== null) return { source: { src: whole.href, fileId: null }, problem: "" };
   return {
     source: null,
-    problem: `src="${said}" is relative, and inline HTML has no files beside it: write an https address, or upload the file and use file-id`,
+    problem: `src="${shortened}" is relative, and inline HTML has no files beside it: write an https address, or upload the file and use file-id`,
   };
 }
 

@@ -9,7 +9,7 @@ import { parseEasing } from "../text/easing.ts";
 import { countUnits, parseSplit, splitText, type Piece, type Split } from "../text/split.ts";
 import { staggerOffsetMs } from "../text/stagger.ts";
 import { sheetOf } from "./picture_box.ts";
-import { HandedAnimation } from "./text_animation.ts";
+import { SegmentAnimation } from "./text_animation.ts";
 import { TextSegment, type Unit } from "./text_segment.ts";
 import { reflect, TIME_NAMES, TimedElement, timeTree } from "./timed.ts";
 
@@ -17,12 +17,12 @@ const MS_PER_UNIT = 1000;
 const TEXT_TIME_NAMES = [...TIME_NAMES, "stagger"];
 /** Stands for <br> in the text: whitespace that nobody types. */
 const LINE_BREAK = "\u2028";
-const LOOK = `
+const STYLES = `
   :host { display: inline; }
   :host([split="line"]) { display: inline-block; }
 `;
 
-let look: CSSStyleSheet | null = null;
+let styles: CSSStyleSheet | null = null;
 
 export class TextElement extends TimedElement {
   static override get observedAttributes(): string[] {
@@ -35,15 +35,15 @@ export class TextElement extends TimedElement {
   private built: TextSegment[] = [];
   private template: HTMLTemplateElement | null = null;
   private readonly observer = new MutationObserver(() => this.refresh());
-  private readonly handed: HandedAnimation;
+  private readonly segmentAnimation: SegmentAnimation;
 
   constructor() {
     super();
-    look ??= sheetOf(LOOK);
+    styles ??= sheetOf(STYLES);
     const shadow = this.attachShadow({ mode: "open" });
-    shadow.adoptedStyleSheets = [look];
+    shadow.adoptedStyleSheets = [styles];
     shadow.append(document.createElement("slot"));
-    this.handed = new HandedAnimation(this, shadow);
+    this.segmentAnimation = new SegmentAnimation(this, shadow);
   }
 
   override get timeNames(): readonly string[] {
@@ -86,7 +86,7 @@ export class TextElement extends TimedElement {
   }
 
   override update(_ownMs: number): void {
-    this.handed.apply(this.built);
+    this.segmentAnimation.apply(this.built);
   }
 
   get segments(): TextSegment[] {
@@ -149,7 +149,7 @@ export class TextElement extends TimedElement {
     this.append(...nodes);
     this.built = [...this.querySelectorAll<TextSegment>("ef-text-segment")];
     this.observer.takeRecords();
-    this.handed.forget();
+    this.segmentAnimation.forget();
     timeTree.invalidate();
   }
 

@@ -13,7 +13,7 @@ export interface Unit {
   readonly staggerOffsetMs: number;
 }
 
-const LOOK = `
+const STYLES = `
   :host { display: inline-block; }
   :host([data-unit="space"]) { display: inline; }
   :host([data-unit="line"]) { display: block; }
@@ -22,7 +22,7 @@ const LOOK = `
 // What a probe adds to the offset: anything that shows in the delay would do.
 const PROBE_MS = 100_000;
 
-let look: CSSStyleSheet | null = null;
+let styles: CSSStyleSheet | null = null;
 
 export class TextSegment extends TimedElement {
   private unit: Unit | null = null;
@@ -30,9 +30,9 @@ export class TextSegment extends TimedElement {
 
   constructor() {
     super();
-    look ??= sheetOf(LOOK);
+    styles ??= sheetOf(STYLES);
     const shadow = this.attachShadow({ mode: "open" });
-    shadow.adoptedStyleSheets = [look];
+    shadow.adoptedStyleSheets = [styles];
     shadow.append(document.createElement("slot"));
   }
 
@@ -83,7 +83,7 @@ export class TextSegment extends TimedElement {
     return false;
   }
 
-  override get lingers(): boolean {
+  override get isVisibleAtEnd(): boolean {
     return true;
   }
 

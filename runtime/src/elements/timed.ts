@@ -96,7 +96,7 @@ export abstract class TimedElement extends HTMLElement {
   }
 
   /** Whether it is still seen at the very instant of its end. */
-  get lingers(): boolean {
+  get isVisibleAtEnd(): boolean {
     return false;
   }
 
@@ -179,7 +179,7 @@ export abstract class TimedElement extends HTMLElement {
       trimEndMs: this.timeMs("trim-end"),
       fps: Number.isFinite(fps) && fps > 0 ? fps : null,
       participates: this.participates,
-      lingers: this.lingers,
+      isVisibleAtEnd: this.isVisibleAtEnd,
       children,
     };
   }
@@ -203,8 +203,8 @@ export abstract class TimedElement extends HTMLElement {
     for (const name of this.timeNames) {
       const value = this.getAttribute(name);
       if (value === null || value.trim() === "" || parseTimeMs(value) !== null) continue;
-      const said = value.length > 60 ? `${value.slice(0, 57)}...` : value;
-      return `${selectorOf(this)}: ${name}="${said}" is not a time: ${TIME_FORMS}`;
+      const shortened = value.length > 60 ? `${value.slice(0, 57)}...` : value;
+      return `${selectorOf(this)}: ${name}="${shortened}" is not a time: ${TIME_FORMS}`;
     }
     return "";
   }

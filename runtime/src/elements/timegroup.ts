@@ -7,7 +7,7 @@ import { MediaElement } from "./media.ts";
 import { sheetOf } from "./picture_box.ts";
 import { TimedElement, timeTree } from "./timed.ts";
 
-const LOOK = `
+const STYLES = `
 :host { display: block; position: relative; overflow: hidden; }
 :host(:state(nested)) {
   position: absolute; top: 0; left: 0; width: 100%; height: 100%; overflow: initial;
@@ -17,11 +17,11 @@ const LOOK = `
 `;
 
 /** What a group lacks of a size: all of it, or a height that its content does not give it either. */
-export type Lack = "sizeless" | "flat";
+export type MissingSize = "sizeless" | "flat";
 
 type Initializer = (instance: TimegroupElement) => unknown;
 
-let look: CSSStyleSheet | null = null;
+let styles: CSSStyleSheet | null = null;
 
 /** What all groups of the page still wait for: async frame tasks and initializers. */
 export const asyncWork = new AsyncWork((reason) => reportError(reason));
@@ -36,8 +36,8 @@ export class TimegroupElement extends TimedElement {
   constructor() {
     super();
     const root = this.attachShadow({ mode: "open" });
-    look ??= sheetOf(LOOK);
-    root.adoptedStyleSheets = [look];
+    styles ??= sheetOf(STYLES);
+    root.adoptedStyleSheets = [styles];
     root.append(document.createElement("slot"));
   }
 
@@ -53,9 +53,9 @@ export class TimegroupElement extends TimedElement {
   }
 
   /** Fill the window where it lacks a size; anything its author's styles say wins. */
-  fillWindow(lack: Lack | null): void {
+  fillWindow(missing: MissingSize | null): void {
     for (const each of ["sizeless", "flat"] as const) {
-      if (each === lack) this.internals.states.add(each);
+      if (each === missing) this.internals.states.add(each);
       else this.internals.states.delete(each);
     }
   }

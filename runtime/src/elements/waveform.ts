@@ -2,30 +2,30 @@
 
 import { isHosted } from "../host.ts";
 import { selectorOf } from "../selector.ts";
-import { drawsWave, drawWaveform, parseMode, type Look } from "../waveform/draw.ts";
+import { drawsWave, drawWaveform, parseMode, type WaveformStyle } from "../waveform/draw.ts";
 import { frequencyLevels, samplesNeeded, waveLevels, type Analysis } from "../waveform/levels.ts";
 import { fetchSamples } from "../waveform/samples.ts";
 import { MediaElement } from "./media.ts";
 import { sheetOf } from "./picture_box.ts";
 import { reflect, TimedElement } from "./timed.ts";
 
-const LOOK = `
+const STYLES = `
   :host { display: block; }
   canvas { display: block; width: 100%; height: 100%; }
 `;
 const LARGEST_FFT = 32_768;
 const LONGEST_DECAY = 60;
 
-let look: CSSStyleSheet | null = null;
+let styles: CSSStyleSheet | null = null;
 
 export class WaveformElement extends TimedElement {
   private readonly canvas = document.createElement("canvas");
 
   constructor() {
     super();
-    look ??= sheetOf(LOOK);
+    styles ??= sheetOf(STYLES);
     const shadow = this.attachShadow({ mode: "open" });
-    shadow.adoptedStyleSheets = [look];
+    shadow.adoptedStyleSheets = [styles];
     shadow.append(this.canvas);
   }
 
@@ -44,14 +44,14 @@ export class WaveformElement extends TimedElement {
   override update(ownMs: number): void {
     const target = this.target();
     if (target === null || !isHosted()) return;
-    const look = this.look();
+    const style = this.waveformStyle();
     const analysis = analysisFor(target);
     const samples = this.samplesOf(target, { analysis, nowMs: this.startTimeMs + ownMs });
-    const levels = drawsWave(look.mode)
+    const levels = drawsWave(style.mode)
       ? waveLevels(samples, analysis)
       : frequencyLevels(samples, analysis);
-    const pen = this.canvas.getContext("2d");
-    if (pen !== null) drawWaveform(pen, levels, look);
+    const context = this.canvas.getContext("2d");
+    if (context !== null) drawWaveform(context, levels, style);
   }
 
   private target(): MediaElement | null {
@@ -76,7 +76,7 @@ export class WaveformElement extends TimedElement {
   }
 
   /** Sizes and colours as the styles have them now. */
-  private look(): Look {
+  private waveformStyle(): WaveformStyle {
     const { canvas } = this;
     const widthPx = canvas.clientWidth;
     const heightPx = canvas.clientHeight;

@@ -20,7 +20,7 @@ export function pictureAt({ endsMs, plays }: AnimatedPicture, sinceMs: number): 
 }
 
 /** How many characters of a data address are looked at: enough for all that stands in front. */
-const LOOKED_AT = 4096;
+const SCANNED_CHARACTERS = 4096;
 /** Chromium refuses longer addresses, in which it is handed over. */
 const LONGEST_ADDRESS = 1_500_000;
 
@@ -28,7 +28,7 @@ const LONGEST_ADDRESS = 1_500_000;
 export function mayMove(address: string): boolean {
   const match = /^data:image\/[a-z0-9.+-]+;base64,/i.exec(address);
   if (match === null || address.length > LONGEST_ADDRESS) return false;
-  const written = address.slice(match[0].length, match[0].length + LOOKED_AT);
+  const written = address.slice(match[0].length, match[0].length + SCANNED_CHARACTERS);
   const head = decoded(written.replace(/\s/g, ""));
   if (head.startsWith("GIF8")) return true;
   if (head.startsWith("\x89PNG")) return head.includes("acTL");

@@ -47,10 +47,10 @@ export class GainCurve {
   /** The gain in a stretch of time: one number, or points with a straight line between two. */
   between(startMs: number, endMs: number): { gain: number; gains: readonly GainPoint[] } {
     const first = Math.max(0, this.firstAfter(startMs) - 1);
-    const heard = this.points.slice(first, this.firstAfter(endMs) + 1);
-    const gain = heard[0]?.[1] ?? 0;
-    if (heard.every((point) => point[1] === gain)) return { gain, gains: [] };
-    return { gain: 1, gains: heard };
+    const audible = this.points.slice(first, this.firstAfter(endMs) + 1);
+    const gain = audible[0]?.[1] ?? 0;
+    if (audible.every((point) => point[1] === gain)) return { gain, gains: [] };
+    return { gain: 1, gains: audible };
   }
 
   /** A fade goes on from here, though this setting changed nothing. */

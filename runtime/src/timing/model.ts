@@ -26,7 +26,7 @@ export interface TimeNode {
   /** Whether its length, if it has one, counts for its parent's. */
   readonly participates: boolean;
   /** Whether it is still seen at the very instant of its end. */
-  readonly lingers: boolean;
+  readonly isVisibleAtEnd: boolean;
   readonly children: readonly TimeNode[];
 }
 
@@ -147,7 +147,7 @@ export function isVisibleAt(node: TimeNode, span: Span, moment: Moment): boolean
   if (span.lengthMs <= 0) return true;
   if (moment.nowMs < span.startMs - SAME_MS) return false;
   if (moment.nowMs < span.endMs - SAME_MS) return true;
-  const staysAtEnd = node.lingers || Math.abs(span.endMs - moment.rootEndMs) <= SAME_MS;
+  const staysAtEnd = node.isVisibleAtEnd || Math.abs(span.endMs - moment.rootEndMs) <= SAME_MS;
   return staysAtEnd && moment.nowMs <= span.endMs + SAME_MS;
 }
 

@@ -1,8 +1,8 @@
 /**
- * Where in its source a clip stood, stands and will stand. Knows no DOM.
+ * The position of a clip in its source: past, present and future. Knows no DOM.
  *
- * Whenever a clip is played, stopped, sought or told another speed, a new course begins. So what
- * was heard until now, and what will be heard if nothing changes any more, can be told at any time.
+ * A new course begins whenever a clip is played, stopped or sought, or its speed changes. So what was
+ * heard until now, and what will be heard if nothing changes any more, is known at any time.
  */
 
 interface Course {
@@ -19,7 +19,7 @@ export interface Bounds {
   readonly isLooped: boolean;
 }
 
-/** A stretch of the source that is played without a break. */
+/** A range of the source that is played without a break. */
 export interface Piece {
   readonly startMs: number;
   readonly endMs: number;

@@ -28,7 +28,7 @@ export interface Place<E extends TimedThing = TimedThing> {
   readonly root: Place<E>;
 }
 
-const NOWHERE: Span = { startMs: 0, endMs: 0, lengthMs: 0, sourceInMs: 0, sourceOutMs: null };
+const EMPTY_SPAN: Span = { startMs: 0, endMs: 0, lengthMs: 0, sourceInMs: 0, sourceOutMs: null };
 
 export class TimeTree<E extends TimedThing> {
   /** The film's time; written by the driver or the player alone. */
@@ -71,11 +71,11 @@ export class TimeTree<E extends TimedThing> {
   }
 
   spanOf(element: E): Span {
-    return this.find(element)?.span ?? NOWHERE;
+    return this.find(element)?.span ?? EMPTY_SPAN;
   }
 
   /** What is odd about the composition's times, with the element it concerns. */
-  oddities(): readonly { element: E; message: string }[] {
+  allWarnings(): readonly { element: E; message: string }[] {
     this.current();
     return this.warnings;
   }

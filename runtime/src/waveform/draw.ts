@@ -1,8 +1,8 @@
-/** The eight looks of a waveform, drawn on a canvas. Knows nothing of where the levels come from. */
+/** The eight styles of a waveform, drawn on a canvas. Knows nothing of where the levels come from. */
 
 export type Mode = "bars" | "roundBars" | "bricks" | "line" | "curve" | "pixel" | "wave" | "spikes";
 
-export interface Look {
+export interface WaveformStyle {
   readonly mode: Mode;
   readonly widthPx: number;
   readonly heightPx: number;
@@ -12,8 +12,8 @@ export interface Look {
   readonly lineWidthPx: number;
 }
 
-/** What is used of a canvas context. */
-export type Pen = Pick<
+/** What is used of a `CanvasRenderingContext2D`. */
+export type CanvasContext = Pick<
   CanvasRenderingContext2D,
   | "clearRect"
   | "beginPath"
@@ -53,78 +53,82 @@ export function drawsWave(mode: Mode): boolean {
   return mode === "line" || mode === "curve";
 }
 
-export function drawWaveform(pen: Pen, levels: ArrayLike<number>, look: Look): void {
-  pen.clearRect(0, 0, look.widthPx, look.heightPx);
-  if (levels.length === 0 || look.widthPx <= 0 || look.heightPx <= 0) return;
-  pen.fillStyle = look.color;
-  pen.strokeStyle = look.color;
-  pen.lineWidth = look.lineWidthPx;
-  pen.lineCap = "round";
-  pen.lineJoin = "round";
-  pen.beginPath();
-  DRAWERS[look.mode](pen, Array.from(levels), look);
+export function drawWaveform(
+  context: CanvasContext,
+  levels: ArrayLike<number>,
+  style: WaveformStyle,
+): void {
+  context.clearRect(0, 0, style.widthPx, style.heightPx);
+  if (levels.length === 0 || style.widthPx <= 0 || style.heightPx <= 0) return;
+  context.fillStyle = style.color;
+  context.strokeStyle = style.color;
+  context.lineWidth = style.lineWidthPx;
+  context.lineCap = "round";
+  context.lineJoin = "round";
+  context.beginPath();
+  DRAWERS[style.mode](context, Array.from(levels), style);
 }
 
-type Drawer = (pen: Pen, levels: readonly number[], look: Look) => void;
+type Drawer = (context: CanvasContext, levels: readonly number[], style: WaveformStyle) => void;
 
 const DRAWERS: Readonly<Record<Mode, Drawer>> = {
-  bars: (pen, levels, look) => {
-    for (const { x, width, height } of barsOf(levels, look)) {
-      pen.rect(x, (look.heightPx - height) / 2, width, height);
+  bars: (context, levels, style) => {
+    for (const { x, width, height } of barsOf(levels, style)) {
+      context.rect(x, (style.heightPx - height) / 2, width, height);
     }
-    pen.fill();
+    context.fill();
   },
-  roundBars: (pen, levels, look) => {
-    for (const { x, width, height } of barsOf(levels, look)) {
+  roundBars: (context, levels, style) => {
+    for (const { x, width, height } of barsOf(levels, style)) {
       // A silent bar is still a dot.
-      const tall = Math.max(height, Math.min(width, look.heightPx));
-      pen.roundRect(x, (look.heightPx - tall) / 2, width, tall, width / 2);
+      const tall = Math.max(height, Math.min(width, style.heightPx));
+      context.roundRect(x, (style.heightPx - tall) / 2, width, tall, width / 2);
     }
-    pen.fill();
+    context.fill();
   },
-  bricks: (pen, levels, look) => {
-    for (const { x, width, height } of barsOf(levels, look)) {
+  bricks: (context, levels, style) => {
+    for (const { x, width, height } of barsOf(levels, style)) {
       const step = width + BRICK_GAP_PX;
       for (let i = 0; i < Math.round(height / step); i += 1) {
-        pen.rect(x, look.heightPx - (i + 1) * step + BRICK_GAP_PX, width, width);
+        context.rect(x, style.heightPx - (i + 1) * step + BRICK_GAP_PX, width, width);
       }
     }
-    pen.fill();
+    context.fill();
   },
-  pixel: (pen, levels, look) => {
-    for (const { x, width, height } of barsOf(levels, { ...look, barSpacing: 0 })) {
-      pen.rect(x, look.heightPx - height, width, height);
+  pixel: (context, levels, style) => {
+    for (const { x, width, height } of barsOf(levels, { ...style, barSpacing: 0 })) {
+      context.rect(x, style.heightPx - height, width, height);
     }
-    pen.fill();
+    context.fill();
   },
-  line: (pen, levels, look) => {
-    pointsAround(levels, look).forEach(([x, y], i) =>
-      i === 0 ? pen.moveTo(x, y) : pen.lineTo(x, y),
+  line: (context, levels, style) => {
+    pointsAround(levels, style).forEach(([x, y], i) =>
+      i === 0 ? context.moveTo(x, y) : context.lineTo(x, y),
     );
-    pen.stroke();
+    context.stroke();
   },
-  curve: (pen, levels, look) => {
-    smooth(pen, pointsAround(levels, look));
-    pen.stroke();
+  curve: (context, levels, style) => {
+    smooth(context, pointsAround(levels, style));
+    context.stroke();
   },
-  wave: (pen, levels, look) => {
-    const points = pointsAbove(levels, look);
-    smooth(pen, points);
-    const mirrored = points.map(([x, y]): Point => [x, look.heightPx - y]).reverse();
-    smooth(pen, mirrored, { joins: true });
-    pen.closePath();
-    pen.fill();
+  wave: (context, levels, style) => {
+    const points = pointsAbove(levels, style);
+    smooth(context, points);
+    const mirrored = points.map(([x, y]): Point => [x, style.heightPx - y]).reverse();
+    smooth(context, mirrored, { joins: true });
+    context.closePath();
+    context.fill();
   },
-  spikes: (pen, levels, look) => {
-    const middle = look.heightPx / 2;
-    for (const { x, width, height } of barsOf(levels, { ...look, barSpacing: 0 })) {
-      pen.moveTo(x, middle);
-      pen.lineTo(x + width / 2, middle - height / 2);
-      pen.lineTo(x + width, middle);
-      pen.lineTo(x + width / 2, middle + height / 2);
-      pen.closePath();
+  spikes: (context, levels, style) => {
+    const middle = style.heightPx / 2;
+    for (const { x, width, height } of barsOf(levels, { ...style, barSpacing: 0 })) {
+      context.moveTo(x, middle);
+      context.lineTo(x + width / 2, middle - height / 2);
+      context.lineTo(x + width, middle);
+      context.lineTo(x + width / 2, middle + height / 2);
+      context.closePath();
     }
-    pen.fill();
+    context.fill();
   },
 };
 
@@ -135,26 +139,26 @@ interface Bar {
 }
 
 /** Bars of one width over the whole canvas, with gaps between but not around them. */
-function barsOf(levels: readonly number[], look: Look): Bar[] {
-  const spacing = Math.max(0, look.barSpacing);
-  const width = look.widthPx / (levels.length + (levels.length - 1) * spacing);
+function barsOf(levels: readonly number[], style: WaveformStyle): Bar[] {
+  const spacing = Math.max(0, style.barSpacing);
+  const width = style.widthPx / (levels.length + (levels.length - 1) * spacing);
   return levels.map((level, i) => ({
     x: i * width * (1 + spacing),
     width,
-    height: level * look.heightPx,
+    height: level * style.heightPx,
   }));
 }
 
 type Point = readonly [x: number, y: number];
 
 /** Levels -1..1 around the middle, kept inside by half the line's width. */
-function pointsAround(levels: readonly number[], look: Look): Point[] {
-  const reach = Math.max(0, (look.heightPx - look.lineWidthPx) / 2);
-  return spread(levels, look.widthPx).map(([x, level]) => [x, look.heightPx / 2 - level * reach]);
+function pointsAround(levels: readonly number[], style: WaveformStyle): Point[] {
+  const reach = Math.max(0, (style.heightPx - style.lineWidthPx) / 2);
+  return spread(levels, style.widthPx).map(([x, level]) => [x, style.heightPx / 2 - level * reach]);
 }
 
-function pointsAbove(levels: readonly number[], look: Look): Point[] {
-  return spread(levels, look.widthPx).map(([x, level]) => [x, ((1 - level) * look.heightPx) / 2]);
+function pointsAbove(levels: readonly number[], style: WaveformStyle): Point[] {
+  return spread(levels, style.widthPx).map(([x, level]) => [x, ((1 - level) * style.heightPx) / 2]);
 }
 
 function spread(levels: readonly number[], widthPx: number): Point[] {
@@ -163,11 +167,11 @@ function spread(levels: readonly number[], widthPx: number): Point[] {
 }
 
 /** A curve through the middles between points, so that it has no corners. */
-function smooth(pen: Pen, points: readonly Point[], { joins = false } = {}): void {
+function smooth(context: CanvasContext, points: readonly Point[], { joins = false } = {}): void {
   points.forEach(([x, y], i) => {
     const next = points[i + 1];
-    if (i === 0 && !joins) pen.moveTo(x, y);
-    else if (i === 0 || next === undefined) pen.lineTo(x, y);
-    else pen.quadraticCurveTo(x, y, (x + next[0]) / 2, (y + next[1]) / 2);
+    if (i === 0 && !joins) context.moveTo(x, y);
+    else if (i === 0 || next === undefined) context.lineTo(x, y);
+    else context.quadraticCurveTo(x, y, (x + next[0]) / 2, (y + next[1]) / 2);
   });
 }

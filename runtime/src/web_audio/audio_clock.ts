@@ -1,6 +1,6 @@
 /**
  * The clock of one AudioContext: what time it shows, and which of its samples are heard where in
- * the film. Pure: it is told the film's time.
+ * the film. Pure: the film's time is a parameter.
  *
  * A context counts samples of its own and renders whole quanta of them. It stands still while it is
  * suspended, so the same sample number may be heard anywhere later in the film.

@@ -44,7 +44,7 @@ export class RenderedContext {
   readonly film: Film;
   private readonly taps: AnalyserNode[];
   private readonly elements: ElementSound[] = [];
-  private readonly heard = new Float32Array(LONGEST_STEP);
+  private readonly latest = new Float32Array(LONGEST_STEP);
   private rendering: Promise<AudioBuffer> | null = null;
   private isOver = false;
 
@@ -120,8 +120,8 @@ export class RenderedContext {
     const count = run.to - run.from;
     const samples = new Float32Array(CHANNELS * count);
     for (const [channel, tap] of this.taps.entries()) {
-      tap.getFloatTimeDomainData(this.heard);
-      const newest = this.heard.subarray(LONGEST_STEP - count);
+      tap.getFloatTimeDomainData(this.latest);
+      const newest = this.latest.subarray(LONGEST_STEP - count);
       for (let at = 0; at < count; at += 1) samples[CHANNELS * at + channel] = newest[at] ?? 0;
     }
     const { number: context, clock } = this;

@@ -11,8 +11,8 @@ import { replaceMediaNodes } from "./media_nodes.ts";
 import { RenderedContext } from "./rendered_context.ts";
 import { SoundPieces, type SoundPiece } from "./sound_pieces.ts";
 
-/** The name by which the renderer can be told that there is sound; taken away from the page. */
-const TELL = "__framekilnSound";
+/** The binding that notifies the renderer of sound; removed from the page. */
+const BINDING = "__framekilnSound";
 /** More than a page needs; each costs memory and a thread until the page is closed. */
 const MOST_CONTEXTS = 64;
 
@@ -38,7 +38,7 @@ export class WebAudio {
   private readonly routed = new WeakSet<HTMLMediaElement>();
   private readonly contexts = new Map<BaseAudioContext, RenderedContext>();
   private readonly pieces = new SoundPieces();
-  private readonly tell: (() => void) | null;
+  private readonly notifyRenderer: (() => void) | null;
   private hasBegun = false;
   private readonly works = new Set<Work>();
   private readonly warnings = new Set<string>();
@@ -47,7 +47,7 @@ export class WebAudio {
   constructor(clock: Clock, routing: Routing) {
     this.clock = clock;
     this.routing = routing;
-    this.tell = takeTelling();
+    this.notifyRenderer = takeBinding();
   }
 
   /** Called before any script of the page. */
@@ -89,7 +89,7 @@ export class WebAudio {
     }
     const context = new RenderedContext(this.contexts.size, rateHz, this);
     this.contexts.set(context.native, context);
-    this.tell?.();
+    this.notifyRenderer?.();
     return context;
   }
 
@@ -112,7 +112,7 @@ export class WebAudio {
     return found;
   }
 
-  /** Let sound come as far as the film; `state` tells when it is there. */
+  /** Render sound up to a time of the film; `state` reports when that is done. */
   advance(atMs: number): void {
     this.clock.enterInstant(atMs);
     for (const context of this.contexts.values()) {
@@ -166,9 +166,11 @@ interface Work {
   readonly owner: unknown;
 }
 
-function takeTelling(): (() => void) | null {
+function takeBinding(): (() => void) | null {
   const page = window as unknown as Record<string, unknown>;
-  const tell = page[TELL];
-  delete page[TELL];
-  return typeof tell === "function" ? () => (tell as (text: string) => void)("") : null;
+  const notifyRenderer = page[BINDING];
+  delete page[BINDING];
+  return typeof notifyRenderer === "function"
+    ? () => (notifyRenderer as (text: string) => void)("")
+    : null;
 }

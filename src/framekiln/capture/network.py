@@ -177,7 +177,7 @@ def _part_of(
     """Return the part of a response to send: the requested range, all of it, or a first part.
 
     Only scripts get a first part of a body that is too large for one message: `fetch` reads the
-    rest with `runtime/src/large_answers.ts`. For other requests of such a body, return None.
+    rest with `runtime/src/ranged_fetch.ts`. For other requests of such a body, return None.
     """
     body = resource.body
     size = len(body) if isinstance(body, bytes) else body.size_bytes

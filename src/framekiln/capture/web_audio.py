@@ -16,7 +16,7 @@ from framekiln.capture.errors import PageNeverSettled, PageThrew, ProtocolError
 from framekiln.capture.page_clock import CREEP_US, PageClock
 from framekiln.capture.page_session import PageSession
 
-_TELL: Final = "__framekilnSound"
+_BINDING: Final = "__framekilnSound"
 # Scripts see played audio and `ended` events after each step; also at low frame rates.
 _LONGEST_STEP_US: Final = 40_000
 # The page time that a step may take; the frame itself is drawn on time.
@@ -73,7 +73,7 @@ class WebAudio:
     def listen(self) -> None:
         """Listen for the first AudioContext of a script; call this before the page is loaded."""
         self._session.listen("Runtime.bindingCalled", self._on_begun)
-        self._session.call("Runtime.addBinding", {"name": _TELL})
+        self._session.call("Runtime.addBinding", {"name": _BINDING})
 
     @property
     def has_begun(self) -> bool:
@@ -177,7 +177,7 @@ class WebAudio:
             return None
 
     def _on_begun(self, params: Params) -> None:
-        if params["name"] != _TELL:
+        if params["name"] != _BINDING:
             return
         frame = self._session.inner.find(params["executionContextId"])
         if frame not in self._frames:

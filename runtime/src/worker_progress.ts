@@ -1,4 +1,4 @@
-/** What a page asks a worker that draws for it, and the answer. */
+/** The request for the progress of a worker that draws for the page, and the response. */
 
 const NAME = "__framekilnProgress";
 
@@ -12,8 +12,8 @@ export interface WorkerProgress {
 }
 
 /** Sent once with a port for all answers, then whenever one is wanted. */
-export const QUESTION: Readonly<Record<string, boolean>> = { [NAME]: true };
+export const PROGRESS_REQUEST: Readonly<Record<string, boolean>> = { [NAME]: true };
 
-export function isQuestion(data: unknown): boolean {
+export function isProgressRequest(data: unknown): boolean {
   return typeof data === "object" && data !== null && NAME in data;
 }

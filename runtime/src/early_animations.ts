@@ -1,15 +1,15 @@
 /**
- * Animations that ran while the page held the first frame back (`window.renderReady`).
+ * Animations that ran before frame 0, while the page delayed it (`window.renderReady`).
  *
  * Frames are drawn meanwhile, so animations move, and one without fill is gone when it ends. All of
- * them go back to where they would stand had no time passed.
+ * them are set back as if no time had passed.
  */
 
-export class HeldAnimations {
+export class EarlyAnimations {
   private readonly seen = new Set<Animation>();
 
   /** Called before each frame that is drawn meanwhile. */
-  note(): void {
+  record(): void {
     for (const animation of document.getAnimations()) this.seen.add(animation);
   }
 
