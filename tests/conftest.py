@@ -135,7 +135,7 @@ def clock() -> SettableClock:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """A loopback server that records requests and answers as told."""
+    """A loopback server that records requests and sends prepared responses."""
     with Receiver() as running:
         yield running
 

@@ -126,7 +126,7 @@ async def idle_app(
 async def pipelines(
     postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[PipelineHarness]:
-    """Pipelines of a module's own; what their first and last steps find is told by its tests."""
+    """Pipelines of a module's own; its tests decide what their first and last steps find."""
     folder = tmp_path_factory.mktemp("kiln")
     runners = {"probe": ScriptedRunner(), "publish": ScriptedRunner()}
     async with open_pipelines(postgres, folder, template=TEMPLATE, runners=runners) as pipelines:

@@ -247,7 +247,7 @@ class TestAbsence:
 
 
 class TestInfo:
-    async def test_tells_size_and_time(self, store: BlobStore) -> None:
+    async def test_info_has_size_and_time(self, store: BlobStore) -> None:
         await store.put("a/b", b"12345")
         info = await store.info("a/b")
         assert info is not None
@@ -282,7 +282,7 @@ class TestPrefixes:
     async def test_lists_whole_parts_only(self, store: BlobStore, prefix: str) -> None:
         assert await keys_under(store, prefix) == ["a/b/1", "a/b/2/x"]
 
-    async def test_lists_what_info_tells(self, store: BlobStore) -> None:
+    async def test_list_agrees_with_info(self, store: BlobStore) -> None:
         listed = [info async for info in store.list("a/bc")]
         known = await store.info("a/bc/1")
         assert known is not None

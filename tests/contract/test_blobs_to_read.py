@@ -141,7 +141,7 @@ class TestCopies:
 
 
 @pytest.mark.parametrize("kind", ["folder", "memory"])
-async def test_an_absent_blob_is_told_as_ever(kind: str, tmp_path: Path) -> None:
+async def test_an_absent_blob_raises_the_usual_error(kind: str, tmp_path: Path) -> None:
     folder = tmp_path / "blobs"
     store = open_blob_store(None, folder=folder) if kind == "folder" else memory_blob_store()
     with pytest.raises(BlobNotFound, match=f"'{KEY}'"):
@@ -161,14 +161,14 @@ async def test_a_confined_child_reads_a_blob_where_it_lies(
         # Else there is nothing to see here.
         if not place.source.samefile(blob):
             pytest.skip("temporary files lie on another file system than those of the test")
-        told = await run_confined(
+        probed = await run_confined(
             PROBE_TASK,
             {"source": str(place.source)},
             limits=LIMITS,
             folder=place.folder,
             readable=[place.source],
         )
-    assert ProbedSource.from_json(told) == probe_source(blob)
+    assert ProbedSource.from_json(probed) == probe_source(blob)
     assert blob.stat().st_uid == os.geteuid()
 
 
@@ -203,7 +203,7 @@ async def test_segments_of_linked_and_copied_sources_are_the_same(
 
 
 @pytest.mark.spec("4.6")
-async def test_a_source_at_hand_outlives_its_blob_and_an_absent_one_is_told(
+async def test_a_fetched_source_outlives_its_blob_and_an_absent_one_raises(
     blobs: BlobStore, tmp_path: Path
 ) -> None:
     blob = place_of_blob(tmp_path)

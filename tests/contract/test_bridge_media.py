@@ -145,7 +145,7 @@ async def test_a_track_of_over_64_mib_is_played_by_file_id(app: AppHarness, tmp_
     assert info["warnings"] == []
 
 
-async def test_what_is_not_there_is_told_in_the_words_of_the_service(
+async def test_missing_media_gets_the_errors_of_the_service(
     app: AppHarness, stock: Stock, tmp_path: Path
 ) -> None:
     stranger = await app.other_organization()
@@ -168,11 +168,11 @@ async def test_what_is_not_there_is_told_in_the_words_of_the_service(
         "renders": ("not_found", "/api/v1/renders is not"),
     }
     info = await render(app, packed_player({}, refused=list(refused)), duration_ms=100)
-    told = json.loads(info["error"]["message"].removeprefix("the page's own runtime reported: "))
-    assert [(status, code) for status, code, _ in told] == [
+    errors = json.loads(info["error"]["message"].removeprefix("the page's own runtime reported: "))
+    assert [(status, code) for status, code, _ in errors] == [
         (404, code) for code, _ in refused.values()
     ]
-    for (_, _, message), (_, begins) in zip(told, refused.values(), strict=True):
+    for (_, _, message), (_, begins) in zip(errors, refused.values(), strict=True):
         assert message.startswith(begins)
 
 
@@ -180,10 +180,10 @@ LARGE = """<!doctype html><script>
 async function compare() {
   const whole = await (await fetch("https://elsewhere.example/large")).arrayBuffer();
   const marks = new DataView(whole);
-  const told = [whole.byteLength, marks.getUint32(0), marks.getUint32(whole.byteLength - 4)];
+  const found = [whole.byteLength, marks.getUint32(0), marks.getUint32(whole.byteLength - 4)];
   const part = await fetch("https://elsewhere.example/large", { headers: { Range: "bytes=4-7" } });
-  told.push(part.status, new DataView(await part.arrayBuffer()).getUint32(0));
-  document.title = told.join();
+  found.push(part.status, new DataView(await part.arrayBuffer()).getUint32(0));
+  document.title = found.join();
 }
 window.renderReady = compare();</script>"""
 

@@ -329,7 +329,7 @@ def test_a_full_disk_is_named(confinement: Confinement) -> None:
 
 
 def download(browser: Browser, page: Page) -> None:
-    """Save 100 MiB. Pages write nothing to a disk, so Chromium is told to accept a download."""
+    """Save 100 MiB. Pages write nothing to a disk, so Chromium is set to accept downloads."""
     in_bubblewrap = browser.confinement is not Confinement.UNPRIVILEGED_USER
     folder = "/tmp" if in_bubblewrap else profile_of(browser)
     accept = {"behavior": "allow", "downloadPath": folder, "browserContextId": page._profile}

@@ -245,7 +245,7 @@ async def test_over_a_limit_the_child_is_ended_and_the_error_names_it(
 
 
 @pytest.mark.parametrize(("task", "name"), [("crash", "SIGSEGV"), ("abort", "SIGABRT")])
-async def test_a_crash_is_told_with_its_signal(run: Run, task: str, name: str) -> None:
+async def test_a_crash_is_reported_with_its_signal(run: Run, task: str, name: str) -> None:
     with pytest.raises(ConfinedKilled, match=name):
         await run(task)
 
@@ -305,7 +305,7 @@ async def test_a_cancelled_run_leaves_no_process(cage: Sandbox, folder: Path) ->
 
 
 async def test_a_failing_listener_ends_the_run(carry_out: CarryOut, folder: Path) -> None:
-    def fail(_told: dict[str, Any]) -> None:
+    def fail(_report: dict[str, Any]) -> None:
         raise RuntimeError("the listener's own")
 
     with pytest.raises(RuntimeError, match="the listener's own"):
@@ -323,7 +323,7 @@ from framekiln.kit.processes import foreign_children
 
 limits = ResourceLimits(cpu_s=20, memory_bytes=256 << 20, file_bytes=1 << 20, wall_s=600)
 order = ConfinedOrder("tests.support.confined_tasks:sleep", {}, limits, Path(sys.argv[2]))
-say = lambda told: print(*foreign_children(), flush=True)
+say = lambda report: print(*foreign_children(), flush=True)
 asyncio.run(run_in_sandbox(Sandbox(Isolation(sys.argv[1]), ""), order, say))
 """
 

@@ -156,7 +156,7 @@ def test_a_slot_that_does_not_exist_is_refused(
     with forked.open(LIMITS) as session:
         source = session.open(HOSTILE, file, {})
         source.share(slot_bytes=16, slots=2)
-        answer = source.ask({"do": "tell", "args": {"answer": {"slot": slot}}})
+        answer = source.ask({"do": "echo", "args": {"answer": {"slot": slot}}})
         with pytest.raises(ConfinedKilled, match="no such slot"):
             source.slot(answer)
 

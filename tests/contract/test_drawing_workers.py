@@ -1,6 +1,6 @@
 """Workers that draw a canvas of the page (OffscreenCanvas): every frame shows what is drawn for it.
 
-Each worker draws a green that tells the frame, so a picture that is late shows it.
+Each worker draws a shade of green for each frame, so that a late picture is noticed.
 """
 
 import pytest
@@ -46,10 +46,10 @@ LISTEN = """onmessage = ({ data }) => {
 }"""
 BY_MESSAGES = """
   let n = 0;
-  requestAnimationFrame(function tell() {
+  requestAnimationFrame(function report() {
     n += 1;
     worker.postMessage({ n });
-    requestAnimationFrame(tell);
+    requestAnimationFrame(report);
   });
 """
 COUNTED = [1, 2, 3, 4, 5, 6]

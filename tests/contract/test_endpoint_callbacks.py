@@ -86,8 +86,8 @@ async def test_a_heartbeat_gives_more_time(
         clock.advance(timedelta(seconds=50))
         await endpoints.pipelines.tick()
         answer = await endpoints.call_back(url, {"status": "heartbeat"})
-        told = datetime.fromisoformat(answer.json()["deadline_at"])
-        assert told == clock.now() + timedelta(minutes=1)
+        deadline = datetime.fromisoformat(answer.json()["deadline_at"])
+        assert deadline == clock.now() + timedelta(minutes=1)
     ask = await endpoints.get_step(run)
     assert ask["status"] == "waiting_external"
     # Written in the same way, too.

@@ -37,7 +37,7 @@ async def test_a_known_version_is_the_condition(receiver: Receiver) -> None:
             await fetcher.download_part(receiver.url(), 2, 6, version=known, within_s=TIMEOUT_S)
 
 
-async def test_a_server_without_parts_is_told_apart(receiver: Receiver) -> None:
+async def test_a_server_without_ranges_is_recognized(receiver: Receiver) -> None:
     for answer in (Answer(body=b"x" * 99), Answer(416), replace(PART, headers={})):
         receiver.answer(answer)
         asked = allowing(receiver).download_part(receiver.url(), 2, 6, within_s=TIMEOUT_S)

@@ -70,7 +70,7 @@ async def run(task: str, source: Path) -> dict[str, Any]:
             limits=LIMITS,
             folder=folder,
             readable=[source],
-            on_report=lambda told: peaks.append(told.get("peak_bytes", 0)),
+            on_report=lambda report: peaks.append(report.get("peak_bytes", 0)),
         )
     finally:
         assert 0 < max(peaks) < LITTLE_BYTES

@@ -31,7 +31,7 @@ SMALL = {"width": 320, "height": 180, "fps": 10, "duration_ms": 300}
 
 
 class MediaServer(Receiver):
-    """Other people's server: pictures, a clip, and whatever is told."""
+    """Other people's server: pictures, a clip, and what a test adds."""
 
     def __init__(self, context: ssl.SSLContext, folder: Path) -> None:
         super().__init__()

@@ -61,8 +61,8 @@ def measured(path: Path) -> tuple[float, float]:
     """Integrated loudness in LUFS and the true peak in dBFS, as FFmpeg finds them."""
     command = ["ffmpeg", "-hide_banner", "-nostats", "-i", str(path)]
     command += ["-af", "ebur128=peak=true", "-f", "null", "-"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-    summary = told[told.rindex("Summary:") :]
+    log = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    summary = log[log.rindex("Summary:") :]
     loudness = re.search(r"I:\s+(-?[\d.]+) LUFS", summary)
     peak = re.search(r"Peak:\s+(-?[\d.]+|-inf) dBFS", summary)
     assert loudness is not None

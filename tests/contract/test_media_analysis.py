@@ -42,10 +42,10 @@ def test_a_span_begins_at_the_next_multiple(tmp_path: Path) -> None:
 
 def test_the_task_returns_and_reports_its_frames(tmp_path: Path) -> None:
     clip = make_clip(tmp_path / "clip.mp4", Clip(duration_s=Fraction(1), audio_codec=None))
-    told: list[dict[str, object]] = []
+    reports: list[dict[str, object]] = []
     args = {"source": str(clip), "folder": str(tmp_path), "every_ms": 500}
-    assert sampled_frames.sampled_frames_task(args, told.append) == {"at_ms": [0, 500]}
-    assert len(told) == 2
+    assert sampled_frames.sampled_frames_task(args, reports.append) == {"at_ms": [0, 500]}
+    assert len(reports) == 2
 
 
 def film_with_cuts(path: Path, cuts: list[int], *, frames: int = 100) -> Path:

@@ -165,7 +165,7 @@ def test_a_film_of_the_same_broken_rate_repeats_and_drops_nothing(tmp_path: Path
         assert [number_at(source, n * 1000 / fps) for n in range(60)] == list(range(60))
 
 
-def test_the_time_of_the_frame_tells_whether_it_changed(tmp_path: Path) -> None:
+def test_a_changed_frame_has_another_time(tmp_path: Path) -> None:
     path = make_clip(tmp_path / "a.mp4", small(fps=Fraction(10)))
     with FrameSource(path, width_px=64, height_px=48) as source:
         shown = [source.shown_ms(Fraction(n * 1000, 30)) for n in range(7)]

@@ -119,8 +119,8 @@ def inside(boxes: list[Any], number: int) -> list[tuple[int, int, int, int]]:
 def redact(source: Path, *, boxes: list[Any] = [], mutes: list[Any] = []) -> Path:  # noqa: B006
     order, out = source.with_suffix(".json"), source.with_suffix(".mp4")
     order.write_text(json.dumps({"boxes": boxes, "mutes": mutes}))
-    told = task({"source": str(source), "order": str(order), "out": str(out)}, lambda _: None)
-    assert (told["width_px"], told["height_px"], told["fps"]) in {
+    result = task({"source": str(source), "order": str(order), "out": str(out)}, lambda _: None)
+    assert (result["width_px"], result["height_px"], result["fps"]) in {
         (WIDTH, HEIGHT, "25"),
         (HEIGHT, WIDTH, "25"),
     }

@@ -38,7 +38,7 @@ def put(data: bytearray, kind: bytes, offset: int, value: int) -> None:
 
 @pytest.mark.parametrize("part", [0.01, 0.3, 0.6, 0.99], ids=str)
 @pytest.mark.parametrize("name", ["front.mp4", "end.mp4", "a.mov", "a.mkv", "a.webm"])
-def test_a_file_that_was_cut_off_is_told_so(tmp_path: Path, name: str, part: float) -> None:
+def test_a_truncated_file_is_refused_as_truncated(tmp_path: Path, name: str, part: float) -> None:
     clip = WEBM if name.endswith("webm") else SMALL
     if name.startswith("end"):
         clip = Clip(width=64, height=48, fps=Fraction(12), faststart=False)
@@ -47,7 +47,7 @@ def test_a_file_that_was_cut_off_is_told_so(tmp_path: Path, name: str, part: flo
     assert "is truncated: " in refusal(cut)
 
 
-def test_an_empty_file_is_told_so(tmp_path: Path) -> None:
+def test_an_empty_file_is_refused_as_empty(tmp_path: Path) -> None:
     path = tmp_path / "a.mp4"
     path.touch()
     assert refusal(path) == "a.mp4: the file is empty"
@@ -56,7 +56,9 @@ def test_an_empty_file_is_told_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "data", [b"no media at all", b"\0" * 4000, b"#EXTM3U\nfile.mp4\n", b"\x1a"]
 )
-def test_other_files_are_told_what_is_read(tmp_path: Path, data: bytes) -> None:
+def test_the_refusal_of_other_files_names_the_formats_that_are_read(
+    tmp_path: Path, data: bytes
+) -> None:
     path = tmp_path / "a.mp4"
     path.write_bytes(data)
     assert "supported formats are MP4, MOV" in refusal(path)
@@ -116,7 +118,7 @@ def test_flipped_bits_give_tracks_or_a_refusal(tmp_path: Path, name: str) -> Non
             data[place] ^= 1 << chance.randrange(8)
 
     outcomes = [outcome(changed(path, flip)) for _ in range(8)]
-    assert all(told.startswith(("made ", "changed.")) for told in outcomes), outcomes
+    assert all(each.startswith(("made ", "changed.")) for each in outcomes), outcomes
 
 
 def outcome(path: Path) -> str:

@@ -95,7 +95,7 @@ def test_what_a_page_shows_at_the_end_is_seen_in_that_frame(browser: Browser) ->
         assert [film.at(n, "document.title") for n in (14, 15)] == ["", "over"]
 
 
-def test_rates_and_volumes_tell_when_they_change(browser: Browser) -> None:
+def test_changes_of_rate_and_volume_dispatch_events(browser: Browser) -> None:
     script = "setTimeout(() => { v.playbackRate = 2; v.volume = 0.5; v.muted = true }, 100)"
     with load_composition(browser, logged(script, "ratechange", "volumechange")) as film:
         show_all(film, 5)

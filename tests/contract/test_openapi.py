@@ -1,4 +1,4 @@
-"""The OpenAPI document tells the truth: requests made up from it are answered as it says."""
+"""The OpenAPI document is correct: generated requests get the responses that it describes."""
 
 import asyncio
 import copy
@@ -307,7 +307,7 @@ def test_answers_have_warnings_where_the_document_says_so() -> None:
     marked = [route for route in routes if getattr(route, "openapi_extra", {})]
     warning = [route for route in marked if route.openapi_extra.get(NAMES_UNKNOWN)]  # type: ignore[attr-defined]
     assert len(warning) > 10
-    # A render keeps its warnings and tells them itself.
+    # A render returns its warnings itself.
     others = [route.name for route in warning if not isinstance(route, WarningRoute)]  # type: ignore[attr-defined]
     assert others == ["create_render"]
 

@@ -137,8 +137,8 @@ def test_a_rejection_that_nothing_catches_is_a_warning(opened: Open) -> None:
     setTimeout(() => late.catch(() => {}), 50);
     setTimeout(() => Promise.reject(new RangeError("too far")), 100)</script>"""
     with opened(html) as stage:
-        told = [text for text in show_all(stage) if text.startswith("a promise")]
-    assert told == [
+        warnings = [text for text in show_all(stage) if text.startswith("a promise")]
+    assert warnings == [
         "a promise of the page was rejected at line 1, column 17, and nothing caught it:"
         " TypeError: Failed to fetch",
         "a promise of the page was rejected at line 4, column 37, and nothing caught it:"
@@ -231,8 +231,8 @@ def test_a_page_that_is_blank_for_want_of_its_own_script_fails(
 def test_a_module_whose_import_is_no_script_is_named(opened: Open) -> None:
     main = {"main.js": "import './style.css'", "style.css": "p { color: red }"}
     html = BLANK.format('<script type="module" src="main.js"></script>')
-    told = r"/main\.js did not run: it, or something it imports, is not JavaScript"
-    with pytest.raises(ScriptMissing, match=told), opened(html, main):
+    message = r"/main\.js did not run: it, or something it imports, is not JavaScript"
+    with pytest.raises(ScriptMissing, match=message), opened(html, main):
         pass
 
 
@@ -286,8 +286,8 @@ def test_positions_in_errors_are_those_of_the_authors_text(
 def test_an_error_in_a_file_of_a_bundle_names_the_file(opened: Open) -> None:
     html = BLANK.format('<script src="js/app.js"></script>')
     files = {"js/app.js": "\n  nonsense()"}
-    told = r"threw at line 2, column 3 of /js/app\.js: ReferenceError"
-    with pytest.raises(PageThrew, match=told), opened(html, files):
+    message = r"threw at line 2, column 3 of /js/app\.js: ReferenceError"
+    with pytest.raises(PageThrew, match=message), opened(html, files):
         pass
 
 
@@ -360,8 +360,8 @@ FONTS = {
 @pytest.mark.parametrize(("html", "said"), FONTS.values(), ids=FONTS)
 def test_a_font_that_is_not_there_is_a_warning(opened: Open, html: str, said: str) -> None:
     with opened(html) as stage:
-        told = [text for text in stage.warnings() if " font " in text]
-    assert [text[: len(said)] for text in told] == [said]
+        found = [text for text in stage.warnings() if " font " in text]
+    assert [text[: len(said)] for text in found] == [said]
 
 
 FINE = """<p style="font-family: sans-serif">x</p><p style="font-family: 'DejaVu Sans', No">x</p>

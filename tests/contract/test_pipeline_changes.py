@@ -61,7 +61,7 @@ async def test_a_run_created_while_its_file_becomes_ready(pipelines: PipelineHar
         await pipelines.add_file(status="processing"),
     )
     async with pipelines.app.services.database.transaction() as connection:
-        # The file tells the runs that there are: none so far.
+        # The file notifies all runs: none so far.
         await connection.execute("UPDATE file SET status = 'ready' WHERE id = %s", (file,))
         creating = asyncio.create_task(pipelines.start_run(pipeline, file))
         await asyncio.wait([creating], timeout=0.3)

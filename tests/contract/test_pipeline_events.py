@@ -51,8 +51,8 @@ async def test_events_are_recorded_in_order(
     await pipelines.create(f"pipeline-reviews/{task['id']}/approve")
     await pipelines.run_all_jobs()
     await pipelines.tick()
-    told = await events_of(pipelines, run["id"])
-    assert [topic for topic, _ in told] == [
+    events = await events_of(pipelines, run["id"])
+    assert [topic for topic, _ in events] == [
         "pipeline_run.created",
         "pipeline_run.started",
         "pipeline_step.started",
@@ -66,18 +66,18 @@ async def test_events_are_recorded_in_order(
         "pipeline_step.completed",
         "pipeline_run.completed",
     ]
-    assert [data["sequence"] for _, data in told] == list(range(1, len(told) + 1))
-    assert told[6][1]["review_task_id"] == task["id"]
+    assert [data["sequence"] for _, data in events] == list(range(1, len(events) + 1))
+    assert events[6][1]["review_task_id"] == task["id"]
     # As it was then, and not as it was when everything had been written.
-    assert [data["status"] for _, data in told[:2]] == ["pending", "running"]
-    assert told[5][1]["watermark_ms"] == 2000
+    assert [data["status"] for _, data in events[:2]] == ["pending", "running"]
+    assert events[5][1]["watermark_ms"] == 2000
     batches = await events_of(pipelines, batch["id"])
     assert [topic for topic, _ in batches] == [
         "pipeline_batch.created",
         "pipeline_batch.completed",
     ]
     assert batches[1][1]["runs"]["succeeded"] == 1
-    for topic, data in told + batches:
+    for topic, data in events + batches:
         assert set(data) == set(TOPICS[topic].sample), topic
 
 

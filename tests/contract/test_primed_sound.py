@@ -60,7 +60,7 @@ async function compare() {
   };
   const worst = (found) =>
     found.reduce((most, value, n) => Math.max(most, Math.abs(value - source[n])), 0);
-  window.told = Object.fromEntries(Object.entries(heard).map(
+  window.errors = Object.fromEntries(Object.entries(heard).map(
     ([way, found]) => [way, [found.length, worst(found.subarray(0, own.length))]]));
 }
 window.renderReady = compare();
@@ -78,8 +78,8 @@ def compared(source: Path, rendition: Rendition, segment: bytes) -> dict[str, An
     network = PageNetwork(page, lambda url: Resource(found[url.rsplit("/", 1)[1]], "audio/mp4"))
     with open_browser() as browser, open_page(browser, FrameSize(320, 180)) as opened:
         opened.load(network, settle_within_s=TIMEOUT_S)
-        told: dict[str, Any] = opened.evaluate("window.told")
-    return told
+        errors: dict[str, Any] = opened.evaluate("window.errors")
+    return errors
 
 
 @pytest.mark.spec("4.3")

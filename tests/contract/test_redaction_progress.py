@@ -1,4 +1,4 @@
-"""How far a redaction is, told by real work: by the child, the render and the step."""
+"""The progress of a redaction, reported by the child, the render and the step."""
 
 import asyncio
 import json
@@ -46,11 +46,11 @@ def test_the_child_counts_pictures_and_sound(film: Path, tmp_path: Path, kinds: 
     words: list[dict[str, Any]] = []
     args = {"source": str(source), "order": str(order), "out": str(tmp_path / "out.mp4")}
     task(args, words.append)
-    told = [word["thousandths"] for word in words]
-    assert told == sorted(set(told))
-    assert len(told) > 20
-    assert told[0] < 100
-    assert told[-1] > 950
+    values = [word["thousandths"] for word in words]
+    assert values == sorted(set(values))
+    assert len(values) > 20
+    assert values[0] < 100
+    assert values[-1] > 950
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +107,6 @@ async def test_the_watermark_follows_the_render(pipelines: PipelineHarness, film
         handler(JobContext(job["id"], "render.redact", job["args"], attempt=1)),
     )
     events = b"".join(written.parts).decode().split("\n\n")
-    told = [json.loads(each.split("data:")[1]) for each in events if "event: progress" in each]
-    assert any(0 < each["progress"] < 1 for each in told)
+    reports = [json.loads(each.split("data:")[1]) for each in events if "event: progress" in each]
+    assert any(0 < each["progress"] < 1 for each in reports)
     assert (await asked_again(pipelines, run))["status"] == "succeeded"

@@ -111,7 +111,7 @@ class Watched:
 
     info: dict[str, Any]
     frames_done: list[int]
-    told: list[float]
+    reports: list[float]
     slices: list[dict[str, Any]]
 
 
@@ -126,12 +126,12 @@ async def watched(app: AppHarness) -> Watched:
             progress = await app.services.renders.progress(RenderId(UUID(render_id)))
             frames_done.append(progress.frames_done)
             await asyncio.sleep(0.01)
-        told = b"".join((await following).parts).decode()
-    fractions = re.findall(r"event: progress\ndata: (.*)", told)
+        events = b"".join((await following).parts).decode()
+    fractions = re.findall(r"event: progress\ndata: (.*)", events)
     return Watched(
         info=await app.info(render_id),
         frames_done=frames_done,
-        told=[json.loads(each)["progress"] for each in fractions],
+        reports=[json.loads(each)["progress"] for each in fractions],
         slices=await slices_of(app, render_id),
     )
 
@@ -148,8 +148,8 @@ def test_progress_adds_up_over_slices_and_never_goes_back(watched: Watched) -> N
     assert watched.frames_done == sorted(watched.frames_done)
     assert len(set(watched.frames_done)) > 3
     assert watched.frames_done[-1] == 300
-    assert watched.told == sorted(watched.told)
-    assert watched.told[-1] == 1.0
+    assert watched.reports == sorted(watched.reports)
+    assert watched.reports[-1] == 1.0
 
 
 async def note_statuses(app: AppHarness) -> None:

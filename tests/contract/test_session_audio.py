@@ -163,7 +163,7 @@ def test_sounds_that_lie_about_their_length_end(session: SourceSession, tmp_path
 
 
 class TakenOver(SourceSession):
-    """A session whose child tells what a test wants."""
+    """A session whose child gives the answer that a test chooses."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         super().__init__(LIMITS)
@@ -174,7 +174,7 @@ class TakenOver(SourceSession):
         self, served: str, path: Path, args: dict[str, Any], *, name: str | None = None
     ) -> SessionSource:
         source = self._pool.open(LIMITS).open(
-            "tests.support.session_sources:TellsAlways", path, {"answer": self._answer}
+            "tests.support.session_sources:FixedAnswer", path, {"answer": self._answer}
         )
         assert served == "ServedAudio"
         return source

@@ -84,8 +84,8 @@ def assets(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
     return LocalAssets(tmp_path_factory.mktemp("sources"), SOURCES)
 
 
-def told(path: Path) -> ProbedSource:
-    """Return what a plan is told: the task of its confined child, as JSON."""
+def probe_confined(path: Path) -> ProbedSource:
+    """Return what a plan is probe_confined: the task of its confined child, as JSON."""
     return ProbedSource.from_json(
         json.loads(json.dumps(probe_source_task({"source": str(path)}, print)))
     )
@@ -95,7 +95,7 @@ def told(path: Path) -> ProbedSource:
 def test_a_plan_has_the_numbers_of_its_film(assets: LocalAssets, name: str) -> None:
     kind, size, duration_s, fps, has_sound = FACTS[name]
     address = MEDIA_ORIGIN + name
-    found = told(assets.fetch(address).path)
+    found = probe_confined(assets.fetch(address).path)
     assert found.kind == kind
     assert (found.width_px, found.height_px) == (size or (None, None))
     assert found.duration_s == (None if duration_s is None else pytest.approx(Fraction(duration_s)))
@@ -130,7 +130,7 @@ PLAYED = [
 def test_a_page_knows_the_same_of_a_source_as_a_plan(
     browser: Browser, assets: LocalAssets, name: str
 ) -> None:
-    found = told(assets.fetch(MEDIA_ORIGIN + name).path)
+    found = probe_confined(assets.fetch(MEDIA_ORIGIN + name).path)
     with PageHost(assets, browser) as host:
         answer = host.lookup(f"http://127.0.0.1/__framekiln/media?src={MEDIA_ORIGIN}{name}")
     assert answer is not None
@@ -195,7 +195,7 @@ def nearest(picture: Picture) -> tuple[int, int, int]:
 def test_an_upload_is_as_long_and_as_large_as_a_source(
     assets: LocalAssets, tmp_path: Path, name: str
 ) -> None:
-    """What steps of type probe tell is what was found when the file was processed."""
+    """Steps of type probe return what was found when the file was processed."""
     path = assets.fetch(MEDIA_ORIGIN + name).path
     made, found = process_video(path, tmp_path, report=lambda _: None), probe_source(path)
     assert (made.width_px, made.height_px) == (found.width_px, found.height_px)
@@ -219,7 +219,7 @@ def test_a_gif_lasts_as_long_for_uploads_as_for_layers(
     assert processed.duration_ms == sum(found.frame_ms)
 
 
-def test_animated_pictures_tell_how_long_each_lasts_and_how_often_they_play(
+def test_animated_pictures_have_frame_durations_and_a_play_count(
     assets: LocalAssets,
 ) -> None:
     def of(name: str) -> tuple[list[Fraction], int | None]:
@@ -263,7 +263,7 @@ def shown(film: LayerFilm, count: int) -> list[tuple[int, int, int] | None]:
     ]
 
 
-async def test_the_confined_child_tells_what_films_find(assets: LocalAssets) -> None:
+async def test_the_confined_child_finds_what_films_find(assets: LocalAssets) -> None:
     path = assets.fetch(MEDIA_ORIGIN + "moving.gif").path
     assert await probe_file(path) == probe_source(path)
 
@@ -300,7 +300,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_used_is_told_why(tmp_path: Path, case: str) -> None:
+def test_an_unusable_source_fails_with_the_reason(tmp_path: Path, case: str) -> None:
     data, message = REFUSED[case]
     (tmp_path / "x").write_bytes(data)
     with pytest.raises(UnreadableMedia, match=message):

@@ -45,21 +45,21 @@ pytestmark = pytest.mark.spec("2.11")
 
 
 @pytest.fixture(scope="module")
-def told() -> ScriptedRunner:
+def first_step() -> ScriptedRunner:
     """What finds something in the file, for steps that need a finder."""
     return ScriptedRunner()
 
 
 @pytest.fixture(scope="module")
 async def pipelines(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory, told: ScriptedRunner
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory, first_step: ScriptedRunner
 ) -> AsyncIterator[PipelineHarness]:
     folder = tmp_path_factory.mktemp("kiln")
     async with open_pipelines(postgres, folder, template=TEMPLATE, runners={}) as pipelines:
         parts = pipelines.app.services
         media = StepMedia(parts.database, parts.files, parts.blobs)
         runners: dict[str, StepRunner] = {
-            "probe": told,
+            "probe": first_step,
             "sample_frames": SampleFramesRunner(media, parts.files, parts.blobs),
             "detect_scenes": DetectScenesRunner(media),
             "redact_render": RedactRenderRunner(parts.files, parts.renders, BASE_URL),
@@ -248,12 +248,12 @@ class RedactionCase:
     async def begin(
         self,
         pipelines: PipelineHarness,
-        told: ScriptedRunner,
+        first_step: ScriptedRunner,
         file_id: str,
         *found: Annotation,
         **more: Any,
     ) -> Any:
-        told.results = [StepOutput({}, found)]
+        first_step.results = [StepOutput({}, found)]
         run = await pipelines.start_run(
             await pipelines.create_pipeline({"steps": {**REDACT, **more}}), file_id
         )
@@ -281,9 +281,9 @@ class RedactionCase:
 
 class TestRedactRender(RedactionCase):
     async def test_an_ordinary_render_of_what_was_found(
-        self, pipelines: PipelineHarness, told: ScriptedRunner, file_id: str
+        self, pipelines: PipelineHarness, first_step: ScriptedRunner, file_id: str
     ) -> None:
-        run = await self.begin(pipelines, told, file_id, FACE, NAME, OTHER)
+        run = await self.begin(pipelines, first_step, file_id, FACE, NAME, OTHER)
         [job] = await self.render_jobs(pipelines)
         await self.ask_again(pipelines)
         assert (await pipelines.statuses(run))["hide"] == "running"
@@ -321,11 +321,11 @@ class TestRedactRender(RedactionCase):
     async def test_an_answer_that_is_lost_with_the_database_costs_no_output(
         self,
         pipelines: PipelineHarness,
-        told: ScriptedRunner,
+        first_step: ScriptedRunner,
         file_id: str,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        await self.begin(pipelines, told, file_id, FACE)
+        await self.begin(pipelines, first_step, file_id, FACE)
         [job] = await self.render_jobs(pipelines)
         parts = pipelines.app.services
         complete, said = parts.render_worker.complete, list[bool]()
@@ -343,9 +343,9 @@ class TestRedactRender(RedactionCase):
         assert (answer.status_code, len(said)) == (200, 2)
 
     async def test_a_worker_that_died_at_the_last_moment_leaves_no_second_output(
-        self, pipelines: PipelineHarness, told: ScriptedRunner, file_id: str
+        self, pipelines: PipelineHarness, first_step: ScriptedRunner, file_id: str
     ) -> None:
-        await self.begin(pipelines, told, file_id, FACE)
+        await self.begin(pipelines, first_step, file_id, FACE)
         [job] = await self.render_jobs(pipelines)
         parts = pipelines.app.services
         render_id = job["args"]["render_id"]
@@ -360,9 +360,9 @@ class TestRedactRender(RedactionCase):
         assert answer.status_code == 200
 
     async def test_nothing_to_hide_is_skipped(
-        self, pipelines: PipelineHarness, told: ScriptedRunner, file_id: str
+        self, pipelines: PipelineHarness, first_step: ScriptedRunner, file_id: str
     ) -> None:
-        run = await self.begin(pipelines, told, file_id, OTHER)
+        run = await self.begin(pipelines, first_step, file_id, OTHER)
         assert (await pipelines.statuses(run))[""] == "succeeded"
         [output] = await outputs(pipelines, run, "hide")
         assert output["output"]["metadata"] == {
@@ -375,10 +375,10 @@ class TestRedactRender(RedactionCase):
         assert await self.render_jobs(pipelines) == []
 
     async def test_a_render_that_fails_is_not_tried_again(
-        self, pipelines: PipelineHarness, told: ScriptedRunner, tmp_path: Path
+        self, pipelines: PipelineHarness, first_step: ScriptedRunner, tmp_path: Path
     ) -> None:
         file_id = await uploaded(pipelines, make_clip(tmp_path / "a.mp4", replace(FILM, width=128)))
-        run = await self.begin(pipelines, told, file_id, FACE)
+        run = await self.begin(pipelines, first_step, file_id, FACE)
         [job] = await self.render_jobs(pipelines)
         source = [name for name in blob_names(pipelines.app, file_id) if name == "source"]
         assert source
@@ -407,7 +407,7 @@ class TestPublish(RedactionCase):
         return output["output"]["metadata"]
 
     async def test_the_nearest_redaction_is_published_and_can_be_played(
-        self, pipelines: PipelineHarness, told: ScriptedRunner, file_id: str, tmp_path: Path
+        self, pipelines: PipelineHarness, first_step: ScriptedRunner, file_id: str, tmp_path: Path
     ) -> None:
         settings = {"source": "redacted", "formats": ["dash", "hls"]}
         more = {
@@ -416,7 +416,7 @@ class TestPublish(RedactionCase):
             "hide": step("redact_render", "mute", with_={"kinds": ["face", "name"]}),
             "out": step("publish", "hide", with_=settings),
         }
-        run = await self.begin(pipelines, told, file_id, FACE, NAME, **more)
+        run = await self.begin(pipelines, first_step, file_id, FACE, NAME, **more)
         await self.redact(pipelines)
         await self.redact(pipelines)
         published = await self.published(pipelines, run)
@@ -440,35 +440,35 @@ class TestPublish(RedactionCase):
             assert (refused.status_code, refused.json()["error"]) == (404, "render_not_found")
 
     async def test_a_redaction_with_nothing_to_hide_does_not_undo_the_one_before(
-        self, pipelines: PipelineHarness, told: ScriptedRunner, file_id: str
+        self, pipelines: PipelineHarness, first_step: ScriptedRunner, file_id: str
     ) -> None:
         more = {
             "idle": step("redact_render", "hide", with_={"kinds": ["plate"]}),
             "out": step("publish", "idle", with_={"source": "redacted"}),
         }
-        run = await self.begin(pipelines, told, file_id, NAME, **more)
+        run = await self.begin(pipelines, first_step, file_id, NAME, **more)
         await self.redact(pipelines)
         [hidden] = await outputs(pipelines, run, "hide")
         published = await self.published(pipelines, run)
         assert published["source_url"] == hidden["output"]["metadata"]["output_url"]
 
     async def test_where_nothing_was_hidden_the_original_is_published(
-        self, pipelines: PipelineHarness, told: ScriptedRunner, file_id: str
+        self, pipelines: PipelineHarness, first_step: ScriptedRunner, file_id: str
     ) -> None:
         out = step("publish", "hide", with_={"source": "redacted"})
-        run = await self.begin(pipelines, told, file_id, OTHER, out=out)
+        run = await self.begin(pipelines, first_step, file_id, OTHER, out=out)
         published = await self.published(pipelines, run)
         assert published["source"] == "original"
         assert published["source_url"] == f"{BASE_URL}/api/v1/files/{file_id}/content"
 
     async def test_a_redaction_that_was_deleted_fails_the_step(
-        self, pipelines: PipelineHarness, told: ScriptedRunner, file_id: str
+        self, pipelines: PipelineHarness, first_step: ScriptedRunner, file_id: str
     ) -> None:
         more = {
             "check": step("review", "hide"),
             "out": step("publish", "check", with_={"source": "redacted"}),
         }
-        run = await self.begin(pipelines, told, file_id, NAME, **more)
+        run = await self.begin(pipelines, first_step, file_id, NAME, **more)
         await self.redact(pipelines)
         [hidden] = await outputs(pipelines, run, "hide")
         render_id = hidden["output"]["metadata"]["render_id"]

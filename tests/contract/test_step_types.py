@@ -104,7 +104,7 @@ async def test_its_settings_are_recorded_with_their_defaults(extended: PipelineH
         ([], {"track_type": "audio"}, ("steps.sum.needs", "empty")),
     ],
 )
-async def test_its_settings_and_its_own_check_are_told_with_paths(
+async def test_issues_of_settings_and_of_its_own_check_have_paths(
     extended: PipelineHarness, needs: list[str], settings: Any, issue: tuple[str, str]
 ) -> None:
     assert await issues(extended, counting(*needs, **settings)) == [issue]

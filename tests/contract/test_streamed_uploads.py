@@ -157,10 +157,10 @@ async def test_what_has_come_can_be_worked_on_before_the_end(
     file_id = await begin(app, "video", "audio")
     await put_fragments(app, file_id, tracks[0], 3)
     await put_fragments(app, file_id, tracks[1], 1)
-    told = await state(app, file_id)
-    video, sound = told["tracks"]
+    found = await state(app, file_id)
+    video, sound = found["tracks"]
     assert (video["next"], video["end_ms"], video["codec"][:5]) == (3, 3000, "avc1.")
-    assert (sound["next"], told["available_ms"]) == (1, sound["end_ms"])
+    assert (sound["next"], found["available_ms"]) == (1, sound["end_ms"])
     # Both sides have the same sum of all that has come.
     assert video["sha256"] == tracks[0].chained_digest(3).hex()
     organization_id, streams = await owner(app), app.services.streams
@@ -230,12 +230,12 @@ async def test_the_command_streams_and_waits(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    told, said = await process.communicate()
-    assert process.returncode == 0, said
-    file_id, status, name = told.decode().split()
+    output, errors = await process.communicate()
+    assert process.returncode == 0, errors
+    file_id, status, name = output.decode().split()
     assert (status, name) == ("ready", "film.mp4")
     # Said as soon as it was known, to be continued with.
-    assert f"stream {file_id}" in said.decode()
+    assert f"stream {file_id}" in errors.decode()
     assert len((await detail(app, file_id))["tracks"]) == 2
     # A stretch of it is the same as it was before the end.
     organization_id, found = await owner(app), FileId(UUID(file_id))

@@ -214,7 +214,7 @@ async def test_killed_outright_its_children_follow(tmp_path: Path) -> None:
             await all_gone(children)
         finally:
             for pid in inner:
-                # Nobody told these; a real program tells its own children.
+                # These got no signal; a real program forwards it to its children.
                 os.kill(pid, signal.SIGKILL)
 
 

@@ -64,7 +64,7 @@ asyncio.run(main())
 
 @dataclass(frozen=True)
 class Silence:
-    """A file in which nobody speaks, its transcription, and who is told of it."""
+    """A file without speech, its transcription, and the organization that gets its events."""
 
     file_id: FileId
     made: dict[str, Any]
@@ -193,8 +193,8 @@ async def test_webhooks_report_each_state(app: AppHarness, silence: Silence) -> 
     page = await app.services.delivery_log.page(
         organization_id, silence.hook.id, before_position=None, limit=100
     )
-    told = [each.topic for each in page if each.resource_id == silence.made["id"]]
-    assert told[::-1] == [
+    topics = [each.topic for each in page if each.resource_id == silence.made["id"]]
+    assert topics[::-1] == [
         "transcription.created",
         "transcription.transcribing",
         "transcription.completed",

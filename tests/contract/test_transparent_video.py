@@ -89,10 +89,10 @@ def test_thumbnails_made_on_the_way_are_those_made_by_themselves(
     process_video(source, tmp_path, report=lambda _: None)
     on_the_way = tmp_path / "thumbnails.jpg"
     kept = on_the_way.read_bytes()
-    told = overview_task({"source": str(source), "folder": str(tmp_path)}, lambda _: None)
+    result = overview_task({"source": str(source), "folder": str(tmp_path)}, lambda _: None)
     assert on_the_way.read_bytes() == kept
     sheet = write_thumbnails(source, probe_media(source), tmp_path / "alone.jpg")
-    assert told["thumbnails"] == sheet.as_json()
+    assert result["thumbnails"] == sheet.as_json()
     a, b = (np.asarray(Image.open(path)) for path in (on_the_way, tmp_path / "alone.jpg"))
     assert a.shape == b.shape
     # One is turned before it is made smaller, the other after: chroma of odd sides differs.

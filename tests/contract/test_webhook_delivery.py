@@ -115,9 +115,9 @@ class TestMessages:
             await webhooks.service.change(webhooks.organization_id, made.id, events=["file.*"])
             await webhooks.wait_for_statuses(made, "delivered", "delivered")
         assert [request.path for request in receiver.requests] == ["/a", "/b"]
-        told = {"id": str(webhooks.api_key_id), "org_id": str(webhooks.organization_id)}
+        expected = {"id": str(webhooks.api_key_id), "org_id": str(webhooks.organization_id)}
         for request in receiver.requests:
-            assert json.loads(request.body) == {"topic": "webhook.test", "data": told}
+            assert json.loads(request.body) == {"topic": "webhook.test", "data": expected}
 
 
 def make_certificate(folder: Path, name: str) -> Path:
@@ -248,7 +248,7 @@ class TestBadReceivers:
         assert reached.last_delivered_at == webhooks.clock.now()
 
     @pytest.mark.parametrize(
-        ("bad", "told"),
+        ("bad", "message"),
         [
             (Answer(drop=True), "the connection failed"),
             (Answer(302, headers={"Location": "http://127.0.0.2/x"}), "302: redirects are not"),
@@ -258,7 +258,7 @@ class TestBadReceivers:
         ids=["resets", "redirects", "refuses", "not modified"],
     )
     async def test_a_bad_receiver_loses_no_event(
-        self, webhooks: WebhookHarness, receiver: Receiver, bad: Answer, told: str
+        self, webhooks: WebhookHarness, receiver: Receiver, bad: Answer, message: str
     ) -> None:
         receiver.answer_next(bad)
         subscription = await webhooks.subscribe(receiver.url())
@@ -268,7 +268,7 @@ class TestBadReceivers:
             await webhooks.wait_until_idle()
             [waiting] = await webhooks.deliveries(subscription)
             assert waiting.last_attempt is not None
-            assert told in str(waiting.last_attempt.error)
+            assert message in str(waiting.last_attempt.error)
             webhooks.clock.advance(timedelta(seconds=10))
             await webhooks.worker.queue_due()
             await webhooks.wait_for_statuses(subscription, "delivered")
@@ -288,8 +288,8 @@ class TestBadReceivers:
                 webhooks.clock.advance(timedelta(hours=1))
                 [waiting] = await webhooks.deliveries(subscription)
                 assert waiting.last_attempt is not None
-                told = f"did not finish within {limit_s:g} s"
-                assert told in str(waiting.last_attempt.error)
+                message = f"did not finish within {limit_s:g} s"
+                assert message in str(waiting.last_attempt.error)
         receiver.answer(Answer())
         async with webhooks.running_workers():
             await webhooks.worker.queue_due()
@@ -397,8 +397,8 @@ class TestGivingUpAndRetention:
             assert (resumed.state, resumed.reason) == (SubscriptionState.ACTIVE, None)
             await webhooks.wait_for_statuses(subscription, *["delivered"] * 3)
         assert sorted(str(data_of(it)["n"]) for it in receiver.requests[sent:]) == ["1", "2", "3"]
-        told = [data_of(it)["n"] for it in receiver.requests[sent:]]
-        assert told.index(1) < told.index(2)
+        numbers = [data_of(it)["n"] for it in receiver.requests[sent:]]
+        assert numbers.index(1) < numbers.index(2)
 
     async def test_a_receiver_that_is_back_gets_what_was_postponed(
         self, webhooks: WebhookHarness, receiver: Receiver

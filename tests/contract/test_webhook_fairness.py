@@ -66,9 +66,9 @@ class TestOrder:
                     webhooks.clock.advance(timedelta(seconds=60))
                     await webhooks.worker.queue_due()
                 await asyncio.sleep(0.05)
-        told = [data_of(request) for request in receiver.requests]
+        received = [data_of(request) for request in receiver.requests]
         for resource in resources:
-            numbers = [each["n"] for each in told if each["of"] == resource]
+            numbers = [each["n"] for each in received if each["of"] == resource]
             assert numbers == sorted(numbers)
             assert set(numbers) == set(range(6))
         assert together == 1

@@ -220,7 +220,7 @@ def kill_at_random(storm: ChaosScenario, *, run_count: int, kill_count: int) -> 
     numbers = random.Random(SEED)
     rounds = -(-kill_count // len(VICTIMS))
     victims = [each for _ in range(rounds) for each in numbers.sample([*VICTIMS], len(VICTIMS))]
-    # The moments are told by how far the runs are, so that kills hit them on any machine.
+    # Kills follow the progress of the runs, so that they hit the same moments on any machine.
     step_count = run_count * len(definition("", "")["steps"])
     moments = sorted(numbers.randrange(step_count * 9 // 10) for _ in range(kill_count))
     for victim, moment in zip(victims, moments, strict=False):

@@ -16,9 +16,9 @@ from tests.support.looks import colour_at
 
 WIDTH, HEIGHT = 320, 180
 BAR_PX = 40
-# Rate and length as the composition says; told its size, a page need not be opened twice.
+# Rate and length are those of the composition; with a size, a page is not opened twice.
 AS_WRITTEN = {"width_px": WIDTH, "height_px": HEIGHT, "fps": None, "duration_ms": None}
-SIZE_UNTOLD = {"width_px": None, "height_px": None}
+SIZE_FROM_PAGE = {"width_px": None, "height_px": None}
 # Letters of one word lie nearer to each other than words do, at the sizes used here.
 WORD_GAP_PX = 8
 

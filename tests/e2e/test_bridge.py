@@ -77,7 +77,7 @@ def test_screenshots_show_the_same(browser: Browser, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fps", [Fraction(30000, 1001), Fraction(25)], ids=str)
-def test_the_page_is_told_rate_and_window(browser: Browser, tmp_path: Path, fps: Fraction) -> None:
+def test_the_page_gets_rate_and_window(browser: Browser, tmp_path: Path, fps: Fraction) -> None:
     order = replace(order_of(tmp_path), fps=fps)
     take = film(browser, order, tmp_path / "film.mp4")
     # The bundle's codes count tenths of a second, whatever the film's rate.

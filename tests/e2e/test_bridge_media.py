@@ -85,7 +85,9 @@ def test_a_clip_that_browsers_cannot_take_as_it_is_is_encoded(
     assert find_beeps(sound.mono, sound.rate_hz) == pytest.approx(beeps_s, abs=0.005)
 
 
-def test_a_transparent_clip_is_told_to_be_shown_on_black(browser: Browser, tmp_path: Path) -> None:
+def test_a_transparent_clip_is_shown_on_black_with_a_warning(
+    browser: Browser, tmp_path: Path
+) -> None:
     page = one_source_page("./glass.webm", length_ms=500)
     order = order_of(tmp_path, page, lambda folder: glass(folder / "glass.webm"), duration_ms=500)
     film = make_film(order, browser, tmp_path / "film.mp4", limits=FILM_LIMITS)

@@ -13,7 +13,7 @@ from framekiln.engine.film_plan import cut_slices
 from framekiln.engine.page.renderer import open_page_renderer
 from tests.e2e.conformance import (
     HEIGHT,
-    SIZE_UNTOLD,
+    SIZE_FROM_PAGE,
     WIDTH,
     at,
     bar,
@@ -41,7 +41,7 @@ FADES = """<style>
 
 def test_case_01_three_scenes_of_3_s_that_overlap_by_1_s_last_7_s(camera: Camera) -> None:
     scenes = [group('mode="fixed" duration="3s"', bar(n)) for n in range(3)]
-    take = film(camera, scene("".join(scenes), 'mode="sequence" overlap="1s"'), **SIZE_UNTOLD)
+    take = film(camera, scene("".join(scenes), 'mode="sequence" overlap="1s"'), **SIZE_FROM_PAGE)
     assert length_s(take) == 7
     assert take.film.plan.timeline.fps == 30
     assert [shown_s(take, n) for n in range(3)] == [[(0, 3)], [(2, 5)], [(4, 7)]]
@@ -187,10 +187,10 @@ def test_case_29_slices_show_what_the_whole_film_shows(
 
 def test_case_22_a_fragment_and_a_whole_document_show_the_same(camera: Camera) -> None:
     content = scene(bar(1, "animation:move 1s linear both"), 'duration="1s" fps="10"')
-    fragment = film(camera, FADES + content, **SIZE_UNTOLD)
+    fragment = film(camera, FADES + content, **SIZE_FROM_PAGE)
     head = f"<head><title>Whole</title>{FADES}</head>"
     document = film(
-        camera, f"<!doctype html><html>{head}<body>{content}</body></html>", **SIZE_UNTOLD
+        camera, f"<!doctype html><html>{head}<body>{content}</body></html>", **SIZE_FROM_PAGE
     )
     assert (document.film.plan.size, document.film.plan.timeline) == (
         fragment.film.plan.size,
@@ -206,7 +206,7 @@ def test_case_23_the_size_of_a_root_may_stand_in_tailwind_classes_alone(camera: 
     html = """<ef-timegroup mode="fixed" duration="500ms" fps="10"
     class="w-[480px] h-[270px] bg-[#00ff00] flex">
     <div class="w-1/4 h-full bg-blue-500"></div></ef-timegroup>"""
-    take = film(camera, html, **SIZE_UNTOLD)
+    take = film(camera, html, **SIZE_FROM_PAGE)
     assert take.pictures[0].shape == (270, 480, 3)
     assert colour_at(take.pictures[0], 60, 135) == pytest.approx((43, 127, 255), abs=4)
     assert colour_at(take.pictures[0], 300, 135) == pytest.approx((0, 255, 0), abs=4)
@@ -217,7 +217,7 @@ def test_case_24_odd_sides_become_even_with_a_warning(camera: Camera, padding: s
     html = f"""<body style="background:#fff"><ef-timegroup duration="500ms" fps="10"
     style="width:321px;height:181px;background:#f00;box-sizing:border-box;padding:{padding}">
     </ef-timegroup>"""
-    take = film(camera, html, **SIZE_UNTOLD)
+    take = film(camera, html, **SIZE_FROM_PAGE)
     (picture, *_) = take.pictures
     assert picture.shape == (182, 322, 3)
     assert take.film.record.warnings == (

@@ -9,7 +9,7 @@ import av
 import numpy as np
 import pytest
 
-from tests.e2e.conformance import SIZE_UNTOLD, film, length_s, scene
+from tests.e2e.conformance import SIZE_FROM_PAGE, film, length_s, scene
 from tests.e2e.conftest import Camera
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
@@ -73,7 +73,7 @@ def test_a_turned_source_stands_upright(camera: Camera, tmp_path: Path, degrees:
     assets = LocalAssets(tmp_path, {"source.mp4": partial(make_clip, clip=clip)})
     width, height = (128, 72) if degrees == 180 else (72, 128)
     element = f'<ef-video src="{MEDIA_ORIGIN}source.mp4"></ef-video>'
-    take = film(camera, sized(element, width, height), assets, **SIZE_UNTOLD)
+    take = film(camera, sized(element, width, height), assets, **SIZE_FROM_PAGE)
     assert take.pictures[0].shape == (height, width, 3)
     # The stored pictures are upright: turned back they can be read, and they fill the film.
     turned = [np.rot90(picture, -degrees // 90) for picture in take.pictures]

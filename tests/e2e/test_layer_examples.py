@@ -37,8 +37,8 @@ def typed(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Path:
         text=True,
         check=False,
     )
-    told = result.stdout + result.stderr
-    assert result.returncode == 0, told + account.service.log_tail()
+    output = result.stdout + result.stderr
+    assert result.returncode == 0, output + account.service.log_tail()
     (folder / "said.txt").write_text(result.stdout)
     return folder
 

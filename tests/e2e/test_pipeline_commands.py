@@ -121,8 +121,8 @@ def test_a_definition_that_publishes_what_was_hidden_is_warned_of(terminal: Term
     for result in (made, added):
         assert result.exit_code == 0, result.output
         assert result.stderr.startswith("warning: steps.out.with.source: ")
-    told = terminal.ask("pipelines", "versions", "create", "warned", "--definition", definition)
-    assert [each["code"] for each in told["warnings"]] == ["original_published"]
+    version = terminal.ask("pipelines", "versions", "create", "warned", "--definition", definition)
+    assert [each["code"] for each in version["warnings"]] == ["original_published"]
 
 
 def test_a_batch(terminal: Terminal, film: Path, tmp_path: Path) -> None:
@@ -134,8 +134,8 @@ def test_a_batch(terminal: Terminal, film: Path, tmp_path: Path) -> None:
     assert made["run_count"] == 2
     for run in terminal.ask("runs", "list", "--batch-id", made["id"]):
         terminal.type("runs", "get", run["id"], "--watch")
-    told = terminal.type("batches", "get", made["id"]).stdout
-    assert "completed  2 runs: 2 succeeded, 0 failed" in told
+    output = terminal.type("batches", "get", made["id"]).stdout
+    assert "completed  2 runs: 2 succeeded, 0 failed" in output
     assert [each["id"] for each in terminal.ask("batches", "list")] == [made["id"]]
 
 

@@ -143,7 +143,7 @@ def test_far_ahead_nothing_between_is_fetched(watching: Watching) -> None:
     far = CLIP.frame_numbers[-20]
     assert watching.frame_at((far + Fraction(1, 2)) / CLIP.fps) == far
     loaded = watching.tab.run("loaded")
-    # Of six segments; the first three are what it loads before it is told where to go.
+    # Of six segments; the first three are what it loads before it seeks.
     assert 4 not in loaded
     assert max(loaded) >= 5
 

@@ -62,14 +62,14 @@ def test_the_guide(
 
 def test_the_guide_names_every_method() -> None:
     rows = re.findall(r"^\| `client\.(\w+)` \| (.+) \|$", GUIDE.read_text(), re.MULTILINE)
-    told = {part: set(re.findall(r"`(\w+)`", methods)) for part, methods in rows}
+    documented = {part: set(re.findall(r"`(\w+)`", methods)) for part, methods in rows}
     with Client("http://127.0.0.1:9", "key") as client:
         there = {
             name: {each for each, _ in inspect.getmembers(part, inspect.ismethod) if each[0] != "_"}
             for name, part in vars(client).items()
             if type(part).__name__.startswith("Remote")
         }
-    assert told == there
+    assert documented == there
 
 
 def test_webhooks_at_the_command_line(terminal: Terminal, endpoint_receiver: Receiver) -> None:
@@ -83,8 +83,8 @@ def test_webhooks_at_the_command_line(terminal: Terminal, endpoint_receiver: Rec
     Webhook(made["secret"]).verify(trial.body, dict(trial.headers))
     # One that is never taken, so that there is something to look at.
     endpoint_receiver.answer_next(Answer(500))
-    told = terminal.type("webhooks", "test", "render.completed")
-    assert told.stdout == "render.completed is on its way to 1 webhook\n"
+    command = terminal.type("webhooks", "test", "render.completed")
+    assert command.stdout == "render.completed is on its way to 1 webhook\n"
     endpoint_receiver.wait_for(2)
     newest = _newest(terminal, made["id"])
     assert (newest["topic"], newest["last_attempt"]["status"]) == ("render.completed", 500)

@@ -120,7 +120,7 @@ def test_a_film_costs_the_bytes_that_it_shows_and_is_the_same(films: Films, by: 
     assert films.make("whole", by=by) == in_parts
 
 
-def test_where_nobody_tells_versions_apart_it_is_fetched_whole(films: Films) -> None:
+def test_a_source_without_validators_is_fetched_whole(films: Films) -> None:
     server = films.server
     server.tag = None
     assert not isinstance(films.assets("a").fetch(server.address(SOURCE)).path, RangedPath)

@@ -64,8 +64,8 @@ def hidden(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Hidden
         text=True,
         check=False,
     )
-    told = typed.stdout + typed.stderr
-    assert typed.returncode == 0, told + account.service.log_tail()
+    log = typed.stdout + typed.stderr
+    assert typed.returncode == 0, log + account.service.log_tail()
     corrected = json.loads((folder / "corrected.json").read_text())
     [seen] = [each for each in corrected["annotations"] if each["kind"] == "colour"]
     published = json.loads((folder / "published.json").read_text())["output"]["metadata"]

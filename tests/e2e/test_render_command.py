@@ -140,7 +140,7 @@ def test_what_cannot_be_is_one_line(
 
 
 @pytest.mark.usefixtures("own_sigterm")
-def test_a_page_of_no_length_is_told_in_words_of_the_command_line(tmp_path: Path) -> None:
+def test_a_page_of_no_length_names_the_option_that_sets_it(tmp_path: Path) -> None:
     result = run_here("-", "-o", tmp_path / "film.mp4", "--json", typed="<p>hello")
     assert (result.exit_code, result.stdout) == (1, "")
     problem = json.loads(result.stderr)

@@ -53,8 +53,8 @@ def test_video_and_sound_beside_a_page_are_exact(tmp_path: Path) -> None:
       <video src="./media/clip.mp4" style="position:absolute;left:320px;width:320px"></video>
       </ef-timegroup>"""
     site = write_site(tmp_path / "site", page, {"media/clip.mp4": clip})
-    told = facts(site / "index.html", "-o", tmp_path / "a.mp4", "--fps", 15)
-    assert (told["frames"], told["warnings"]) == (15, [])
+    found = facts(site / "index.html", "-o", tmp_path / "a.mp4", "--fps", 15)
+    assert (found["frames"], found["warnings"]) == (15, [])
     frames = [frame.rgb for frame in decode_frames(tmp_path / "a.mp4")]
     assert [read_frame_code(rgb[:, :320]) for rgb in frames] == list(range(0, 30, 2))
     assert [read_frame_code(rgb[:, 320:]) for rgb in frames] == list(range(0, 30, 2))
@@ -141,9 +141,9 @@ def test_a_still_is_the_picture_at_its_time(tmp_path: Path, ending: str) -> None
     page = frame_code_page(PageDriver.WAAPI, Fraction(10), frame_count=30)
     (tmp_path / "page.html").write_text(page)
     path = tmp_path / f"a.{ending}"
-    told = facts(tmp_path / "page.html", "-o", path, "--at", "1.5s", "--width", 321)
-    assert (told["at_ms"], told["width"], told["height"]) == (1500, 321, 720)
-    assert "frames" not in told
+    found = facts(tmp_path / "page.html", "-o", path, "--at", "1.5s", "--width", 321)
+    assert (found["at_ms"], found["width"], found["height"]) == (1500, 321, 720)
+    assert "frames" not in found
     picture = decode_still(path)
     assert picture.shape[:2] == (720, 321)
     assert read_frame_code(picture[..., :3]) == 15

@@ -106,8 +106,8 @@ async def test_doctor_says_what_proc_and_the_modes_say(busy_service: Service) ->
     (uid,) = owners | {owner_of(busy_service.find_process("framekiln", " api"))}
     assert found["account"].detail == f"the service runs as {account_name(uid)}"
     modes = ((name, mode_of(busy_service.data / name)) for name in ("", "pg", "blobs"))
-    told = ", ".join(f"{name or busy_service.data.name} {mode:o}" for name, mode in modes)
-    assert found["folder modes"] == CheckResult("folder modes", CheckState.OK, told)
+    expected = ", ".join(f"{name or busy_service.data.name} {mode:o}" for name, mode in modes)
+    assert found["folder modes"] == CheckResult("folder modes", CheckState.OK, expected)
     assert found["database role"].detail == "framekiln_service, no superuser"
     is_confined = busy_service.http.get("/readyz").json()["confined"]
     assert (found["confinement"].state is CheckState.OK) is is_confined

@@ -61,10 +61,10 @@ class Uploader:
             self._process = subprocess.Popen(
                 self._command, env={**os.environ, **environment}, stdout=subprocess.PIPE
             )
-            told, _ = self._process.communicate()
+            output, _ = self._process.communicate()
             if self._process.returncode != -signal.SIGKILL:
                 assert self._process.returncode == 0
-                found: dict[str, Any] = json.loads(told)
+                found: dict[str, Any] = json.loads(output)
                 return found
 
 

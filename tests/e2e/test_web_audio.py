@@ -322,7 +322,7 @@ def test_a_page_cannot_make_contexts_without_end(camera: Camera) -> None:
     assert min(colour_at(take.pictures[0], 32, 18)) > 240
 
 
-def test_a_page_that_cannot_count_any_more_is_told_so(browser: Browser, tmp_path: Path) -> None:
+def test_a_page_that_miscounts_its_samples_fails(browser: Browser, tmp_path: Path) -> None:
     script = f"""{SOURCE}
       const {{ round }} = Math;
       Math.round = (number) => (round(number) === 33600 ? 1e15 : round(number));

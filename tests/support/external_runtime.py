@@ -49,7 +49,7 @@ function initialize({ encoderOptions }) {
 }
 
 function draw(n) {
-  if (!isInitialized) throw new Error("told to draw before initialized() was said");
+  if (!isInitialized) throw new Error("response to draw before initialized() was said");
   if (innerHeight !== video.height + 1) throw new Error(`the window is ${innerHeight} high`);
   show(Math.round((fromMs + n * 1000 / video.framerate) * code.fpsNum / (1000 * code.fpsDen)));
   const shown = n >= own.lateFrom ? n - 1 : n;
@@ -127,8 +127,8 @@ async function visitTheService() {
   const service = "https://service.example/api/v1";
   const body = JSON.stringify({ event: "load" });
   const headers = { "Content-Type": "application/json" };
-  const told = await fetch(`${service}/telemetry`, { method: "POST", body, headers });
-  if (told.status !== 204) throw new Error(`telemetry: ${told.status}`);
+  const response = await fetch(`${service}/telemetry`, { method: "POST", body, headers });
+  if (response.status !== 204) throw new Error(`telemetry: ${response.status}`);
   for (const path of ["renders", "files/8c0f0f4e/transcription"]) {
     for (const host of [service, "/api/v1"]) {
       const answer = await fetch(`${host}/${path}`);

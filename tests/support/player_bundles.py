@@ -186,13 +186,13 @@ async function checkDetails() {
 }
 
 async function refusals(paths) {
-  const told = [];
+  const errors = [];
   for (const path of paths) {
     const answer = await fetch(`${service}/${path}`);
     const { error, message } = await answer.json();
-    told.push([answer.status, error, message.slice(0, 24)]);
+    errors.push([answer.status, error, message.slice(0, 24)]);
   }
-  throw new Error(JSON.stringify(told));
+  throw new Error(JSON.stringify(errors));
 }
 
 async function prepare() {

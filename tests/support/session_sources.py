@@ -80,7 +80,7 @@ class Hostile:
     def say_endless(self) -> None:
         self._send(struct.pack("=I", (1 << 32) - 1))
 
-    def tell(self, answer: dict[str, Any]) -> dict[str, Any]:
+    def echo(self, answer: dict[str, Any]) -> dict[str, Any]:
         return answer
 
     def reach(self) -> dict[str, bool]:
@@ -112,7 +112,7 @@ class Hostile:
         time.sleep(100_000)
 
 
-class TellsAlways:
+class FixedAnswer:
     """Gives the same answer to every request."""
 
     def __init__(self, path: Path, args: dict[str, Any]) -> None:

@@ -36,7 +36,7 @@ def test_a_rate_is_what_people_mean_by_it(written: float | Fraction, meant: Frac
 
 @settings(deadline=None)
 @given(RATES)
-def test_a_rate_survives_being_told_as_a_number(rate: Fraction) -> None:
+def test_a_rate_survives_conversion_to_a_number(rate: Fraction) -> None:
     """Unless it is how people write another one: 29.97."""
     assert exact_rate(float(rate)) in (rate, *BROADCAST)
 

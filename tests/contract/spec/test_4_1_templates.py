@@ -173,7 +173,7 @@ async def resolve(host: str, _port: int) -> list[str]:
     if host == "there.example":
         return ["192.0.2.1"]
     error = socket.EAI_NONAME if host == "nowhere.example" else socket.EAI_AGAIN
-    raise socket.gaierror(error, "as told")
+    raise socket.gaierror(error, "as arranged")
 
 
 @pytest.mark.parametrize(

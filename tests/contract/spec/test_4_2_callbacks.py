@@ -1,4 +1,4 @@
-"""The `callback` of a config: one address, told once its video has ended, signed like webhooks."""
+"""The `callback` of a config: one signed request to its address when the video has ended."""
 
 import asyncio
 import json
@@ -31,13 +31,13 @@ SECRET = "/api/v1/webhooks/callback-secret"
 async def app(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[AppHarness]:
     allow = frozenset({"127.0.0.1"})
     async with open_app(postgres, tmp_path, template=TEMPLATE, fetch_allow=allow) as app:
-        telling = asyncio.create_task(run_worker(app.services, queues=["io"], concurrency=4))
+        worker = asyncio.create_task(run_worker(app.services, queues=["io"], concurrency=4))
         try:
             yield app
         finally:
-            telling.cancel()
+            worker.cancel()
             with suppress(asyncio.CancelledError):
-                await telling
+                await worker
 
 
 async def new_secret(app: AppHarness) -> str:
@@ -60,7 +60,7 @@ async def settled(app: AppHarness, status: str) -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_a_finished_video_tells_its_callback_and_signs(
+async def test_a_finished_video_sends_a_signed_callback(
     app: AppHarness, receiver: Receiver
 ) -> None:
     secret = await new_secret(app)
@@ -71,11 +71,11 @@ async def test_a_finished_video_tells_its_callback_and_signs(
     assert request.path == "/done?order=42"
     assert Webhook(secret).verify(request.body, dict(request.headers))
     assert request.headers["x-webhook-signature"] == body_signature(request.body.decode(), secret)
-    told = json.loads(request.body)
-    assert told["topic"] == "video.encoded"
-    assert told["data"].keys() == TOPICS["video.encoded"].sample.keys()
-    assert (told["data"]["id"], told["data"]["metadata"]) == (video_id, {"order": 42})
-    assert told["data"]["download_url"].endswith(f"/v2/videos/{video_id}/download")
+    event = json.loads(request.body)
+    assert event["topic"] == "video.encoded"
+    assert event["data"].keys() == TOPICS["video.encoded"].sample.keys()
+    assert (event["data"]["id"], event["data"]["metadata"]) == (video_id, {"order": 42})
+    assert event["data"]["download_url"].endswith(f"/v2/videos/{video_id}/download")
     # It is no webhook of the owner's.
     assert (await app.client.get("/api/v1/webhooks")).json()["webhooks"] == []
 
@@ -92,10 +92,10 @@ async def test_a_failed_video_says_why_and_the_callback_is_tried_again(
         render.id, Failure(failure["code"], "layers.0.file: gone")
     )
     [first] = await wait_for_requests(receiver, 1)
-    told = json.loads(first.body)
-    assert told["topic"] == "video.failed"
-    assert told["data"]["error"]["message"] == "layers.0.file: gone"
-    assert told["data"]["error"].keys() == failure.keys()
+    event = json.loads(first.body)
+    assert event["topic"] == "video.failed"
+    assert event["data"]["error"]["message"] == "layers.0.file: gone"
+    assert event["data"]["error"].keys() == failure.keys()
     await settled(app, "pending")
     async with app.services.database.transaction() as connection:
         await connection.execute("UPDATE webhook_delivery SET due_at = now()")
@@ -105,7 +105,7 @@ async def test_a_failed_video_says_why_and_the_callback_is_tried_again(
     assert second.headers["webhook-id"] == first.headers["webhook-id"]
 
 
-async def test_every_video_of_a_shared_film_tells_its_own(
+async def test_every_video_of_a_shared_film_sends_its_own_callback(
     app: AppHarness, receiver: Receiver
 ) -> None:
     first = await create_video(app, plain_config(callback=receiver.url("/1")))
@@ -114,8 +114,8 @@ async def test_every_video_of_a_shared_film_tells_its_own(
     # The film is there already, and so is the news.
     second = await create_video(app, plain_config(callback=receiver.url("/2")))
     requests = await wait_for_requests(receiver, 2)
-    told = {request.path: json.loads(request.body)["data"]["id"] for request in requests}
-    assert told == {"/1": first, "/2": second}
+    video_ids = {request.path: json.loads(request.body)["data"]["id"] for request in requests}
+    assert video_ids == {"/1": first, "/2": second}
 
 
 async def test_a_new_secret_signs_beside_the_old_one(app: AppHarness, receiver: Receiver) -> None:

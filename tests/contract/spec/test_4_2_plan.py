@@ -193,7 +193,7 @@ async def test_a_layer_may_be_left_out(app: AppHarness, host: MediaServer) -> No
     assert found["warnings"][0]["code"] == "asset_unreachable"
 
 
-async def test_a_wrong_config_is_told_before_anything_is_fetched(
+async def test_a_wrong_config_is_rejected_before_anything_is_fetched(
     app: AppHarness, host: MediaServer
 ) -> None:
     asked = len(host.requests)

@@ -177,8 +177,8 @@ async def test_the_render_of_a_video_is_an_ordinary_one(app: AppHarness) -> None
     assert RenderId(UUID(info["id"])) == video.render.id
 
 
-async def told(app: AppHarness) -> list[dict[str, Any]]:
-    """What webhooks are told of videos, in order."""
+async def video_events(app: AppHarness) -> list[dict[str, Any]]:
+    """What webhooks are video_events of videos, in order."""
     async with app.services.database.connection() as connection:
         cursor = await connection.execute(
             """
@@ -204,7 +204,7 @@ async def test_webhooks_hear_of_every_video(
         await app.services.render_worker.fail(render.id, Failure("x", "broken"))
         deleted = await create_video(app, plain_config(duration=3))
         await app.client.delete(f"{VIDEOS}/{deleted}")
-        events = await told(app)
+        events = await video_events(app)
     assert [(each["topic"], each["data"]["id"]) for each in events] == [
         ("video.created", first),
         ("video.encoded", first),

@@ -266,7 +266,7 @@ NONSENSE = [
 ]
 
 
-async def test_a_page_that_asks_its_renderer_nonsense_is_told_so(
+async def test_a_nonsensical_request_to_the_renderer_is_rejected(
     app: AppHarness, tmp_path: Path
 ) -> None:
     """It ended the render with an internal error, or kept a worker busy for ever."""

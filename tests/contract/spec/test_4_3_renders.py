@@ -352,16 +352,16 @@ def events_in(part: bytes) -> list[tuple[str, str]]:
 
 
 @pytest.mark.spec("6")
-async def test_progress_is_told_in_both_ways(app: AppHarness) -> None:
+async def test_progress_events_have_counts_and_fractions(app: AppHarness) -> None:
     body = {"html": moving_page(12), "width": 640, "height": 360, "fps": 30, "duration_ms": 12_000}
     created = (await app.client.post(RENDERS, json=body)).json()
     answer = await app.get_in_parts(f"{RENDERS}/{created['id']}/progress")
     assert answer.status == 200
     assert answer.headers["content-type"].startswith("text/event-stream")
-    told = [events_in(part) for part in answer.parts]
-    assert told[0] == [("size", '{"size":1000}')]
-    assert told[-1] == [("progress", '{"progress":1.0}'), ("complete", "{}")]
-    steps = [step for step in told[1:-1] if step[0][0] != "heartbeat"]
+    reports = [events_in(part) for part in answer.parts]
+    assert reports[0] == [("size", '{"size":1000}')]
+    assert reports[-1] == [("progress", '{"progress":1.0}'), ("complete", "{}")]
+    steps = [step for step in reports[1:-1] if step[0][0] != "heartbeat"]
     assert len(steps) > 1
     assert all([name for name, _ in step] == ["completion", "progress"] for step in steps)
     counts = [json.loads(step[0][1])["count"] for step in steps]
@@ -375,8 +375,8 @@ async def test_progress_is_told_in_both_ways(app: AppHarness) -> None:
 @pytest.mark.spec("6")
 async def test_a_finished_render_ends_at_once(app: AppHarness, finished: dict[str, Any]) -> None:
     answer = await app.get_in_parts(f"{RENDERS}/{finished['id']}/progress")
-    told = [event for part in answer.parts for event in events_in(part)]
-    assert [name for name, _ in told] == ["size", "progress", "complete"]
+    events = [event for part in answer.parts for event in events_in(part)]
+    assert [name for name, _ in events] == ["size", "progress", "complete"]
 
 
 @pytest.mark.spec("6")
@@ -396,9 +396,9 @@ async def test_a_render_that_fails_says_why(app: AppHarness) -> None:
     assert "Error: Grüße 😀" in info["error"]["message"]
     answer = await app.get_in_parts(f"{RENDERS}/{info['id']}/progress")
     assert answer.status == 200
-    told = [event for part in answer.parts for event in events_in(part)]
-    assert [name for name, _ in told] == ["size", "error"]
-    assert told[1][1].startswith("page_threw: a script of the page threw at line 1")
+    events = [event for part in answer.parts for event in events_in(part)]
+    assert [name for name, _ in events] == ["size", "error"]
+    assert events[1][1].startswith("page_threw: a script of the page threw at line 1")
     download = await app.client.get(f"{RENDERS}/{info['id']}.mp4")
     assert download.status_code == 409
     assert download.json()["status"] == "failed"

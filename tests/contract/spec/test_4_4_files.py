@@ -306,8 +306,8 @@ class TestTwoMasters:
         shown = await as_page(app, path)
         assert (shown.content, shown.headers["content-type"]) == (png, "image/png")
         for header in ("Accept", "Content-Type"):
-            told = await as_page(app, path, **{header: "application/json"})
-            assert told.json()["id"] == found["id"]
+            response = await as_page(app, path, **{header: "application/json"})
+            assert response.json()["id"] == found["id"]
 
     async def test_an_image_that_is_not_there_yet(self, app: AppHarness) -> None:
         record = await create(app, type="image")

@@ -141,7 +141,7 @@ async def test_sound_is_a_video_without_pictures(app: AppHarness, tmp_path: Path
         ({"md5": md5_of(b"something else")}, "md5_mismatch"),
     ],
 )
-async def test_what_is_wrong_with_a_video_is_told(
+async def test_a_broken_video_fails_with_the_reason(
     app: AppHarness, clip: bytes, change: dict[str, Any], code: str
 ) -> None:
     data = b"%PDF-1.7 is no film" if "type" in change else clip[: -change.get("cut", 0) or None]
@@ -165,18 +165,18 @@ async def test_progress_grows(idle_app: AppHarness, clip: bytes) -> None:
     parts: list[bytes] = []
     follow = asyncio.create_task(idle_app.get_in_parts(f"{FILES}/{file_id}/progress", parts))
 
-    async def has_told(progress: float) -> bool:
+    async def has_reported(progress: float) -> bool:
         return f'data: {{"progress":{progress}}}'.encode() in b"".join(parts)
 
-    await wait_until(partial(has_told, 0.0))
+    await wait_until(partial(has_reported, 0.0))
     for permille, progress in ((100, 0.1), (400, 0.4), (300, 0.4), (5000, 0.99)):
         await idle_app.services.file_worker.report(file_id, permille)
-        await wait_until(partial(has_told, progress))
+        await wait_until(partial(has_reported, progress))
     async with running_file_worker(idle_app.services):
         events = b"".join((await follow).parts).decode().split("\n\n")
-    told = [float(event.split(":")[-1].rstrip("}")) for event in events if "progress" in event]
-    assert told == sorted(told)
-    assert {0.0, 0.1, 0.4, 0.99, 1.0} == set(told)
+    fractions = [float(event.split(":")[-1].rstrip("}")) for event in events if "progress" in event]
+    assert fractions == sorted(fractions)
+    assert {0.0, 0.1, 0.4, 0.99, 1.0} == set(fractions)
     assert events[-2] == "event: complete\ndata: {}"
 
 

@@ -41,7 +41,7 @@ async def app(app: AppHarness) -> AsyncIterator[AppHarness]:
 
 @pytest.fixture(scope="module")
 async def followed(app: AppHarness) -> tuple[str, list[bytes]]:
-    """A file in which a sentence is said, transcribed: its id, and what was told meanwhile."""
+    """A file with a spoken sentence, transcribed: its id, and its progress events."""
     file = await ready_file(app, SPOKEN)
     path = f"{FILES}/{file['id']}"
     assert (await app.client.get(f"{path}/transcription")).status_code == 404
@@ -86,23 +86,23 @@ async def test_a_file_from_transcribe_to_text(
 
 def check_progress(parts: list[bytes]) -> None:
     events = re.findall(r"event: (\w+)\ndata: (.*)\n\n", b"".join(parts).decode("ascii"))
-    told = [(name, json.loads(data)) for name, data in events]
-    assert told[0] == ("size", {"size": 1000})
-    assert told[-2:] == [("progress", {"progress": 1.0}), ("complete", {})]
+    parsed = [(name, json.loads(data)) for name, data in events]
+    assert parsed[0] == ("size", {"size": 1000})
+    assert parsed[-2:] == [("progress", {"progress": 1.0}), ("complete", {})]
     assert parts[-1].startswith(b"event: progress")
     assert parts[-1].endswith(b"event: complete\ndata: {}\n\n")
-    counts = [data["count"] for name, data in told if name == "completion"]
+    counts = [data["count"] for name, data in parsed if name == "completion"]
     assert counts
     assert sum(counts) < 1000
-    fractions = [data["progress"] for name, data in told if name == "progress"]
+    fractions = [data["progress"] for name, data in parsed if name == "progress"]
     assert fractions == sorted(fractions)
 
 
 async def test_the_text_in_three_forms(app: AppHarness, spoken: dict[str, Any]) -> None:
     for path in (f"{TRANSCRIPTIONS}/{spoken['id']}", f"{FILES}/{spoken['file_id']}/transcription"):
-        told = await app.client.get(f"{path}.json")
-        assert told.headers["content-type"] == "application/json"
-        captions = told.json()
+        response = await app.client.get(f"{path}.json")
+        assert response.headers["content-type"] == "application/json"
+        captions = response.json()
         assert set(captions) == {"segments", "word_segments", "language", "engine", "status"}
         assert (captions["language"], captions["status"]) == ("en", "complete")
         assert captions["engine"] == "whisper-base"
@@ -182,8 +182,8 @@ async def test_a_file_that_came_as_tracks(app: AppHarness, spoken: dict[str, Any
     track = (await app.client.get(f"{source}/tracks/1")).content
     index = (await app.client.get(f"{source}/index")).json()
     path = f"{FILES}/{(await create(app, filename='tracks'))['id']}"
-    told = {"track_id": 5, "type": "audio", "codec_name": "aac", "duration_ms": 2990}
-    await app.client.post(f"{path}/tracks", json={**told, "byte_size": len(track)})
+    fields = {"track_id": 5, "type": "audio", "codec_name": "aac", "duration_ms": 2990}
+    await app.client.post(f"{path}/tracks", json={**fields, "byte_size": len(track)})
     sent = await upload(app, f"{path}/tracks/5/upload", track)
     assert sent[-1].status_code == 201
     ready = await app.client.post(f"{path}/index/upload", json={"5": {**index["1"], "track": 5}})
@@ -263,8 +263,8 @@ async def test_one_that_failed_says_why_and_can_be_made_anew(
     failed = await transcribe(app, file["id"], language="tlh")
     assert (failed["status"], failed["error"]["code"]) == ("failed", "unknown_language")
     assert failed["failed_at"] is not None
-    told = b"".join((await app.get_in_parts(f"{TRANSCRIPTIONS}/{failed['id']}/progress")).parts)
-    assert told.split(b"\n\n")[-2].startswith(b"event: error\ndata: unknown_language: ")
+    events = b"".join((await app.get_in_parts(f"{TRANSCRIPTIONS}/{failed['id']}/progress")).parts)
+    assert events.split(b"\n\n")[-2].startswith(b"event: error\ndata: unknown_language: ")
     for text in (f"{path}/transcription.vtt", f"{TRANSCRIPTIONS}/{failed['id']}/fragments/0"):
         answer = await app.client.get(text)
         assert (answer.status_code, answer.json()["status"]) == (409, "failed")
@@ -287,9 +287,9 @@ async def test_a_language_the_engine_does_not_know_is_refused_at_once(
     for path in (f"{FILES}/{spoken['file_id']}/transcribe", TRANSCRIPTIONS):
         answer = await app.client.post(path, json=asked)
         assert answer.status_code == 400
-        told = answer.json()
-        assert (told["error"], told["field"]) == ("unknown_language", "language")
-        assert repr(language) in told["message"]
+        problem = answer.json()
+        assert (problem["error"], problem["field"]) == ("unknown_language", "language")
+        assert repr(language) in problem["message"]
     newest = await app.client.get(f"{FILES}/{spoken['file_id']}/transcription")
     assert newest.json()["id"] == spoken["id"]
 

@@ -103,13 +103,13 @@ async def test_headers_have_any_ending(player: PlayerClient, extension: str) -> 
 async def test_json_templates_lead_to_segments(player: PlayerClient) -> None:
     answer = await player.get("manifest.json")
     assert answer.headers["content-type"] == "application/json"
-    told = answer.json()
-    assert told["sourceUrl"] == player.url
-    assert told["durationMs"] == 3000
-    assert [each["id"] for each in told["videoRenditions"]] == ["high", "scrub"]
-    assert told["videoRenditions"][0]["segmentDurationsMs"] == [1000, 2000]
-    assert [each["id"] for each in told["audioRenditions"]] == ["audio"]
-    for template in told["endpoints"].values():
+    body = answer.json()
+    assert body["sourceUrl"] == player.url
+    assert body["durationMs"] == 3000
+    assert [each["id"] for each in body["videoRenditions"]] == ["high", "scrub"]
+    assert body["videoRenditions"][0]["segmentDurationsMs"] == [1000, 2000]
+    assert [each["id"] for each in body["audioRenditions"]] == ["audio"]
+    for template in body["endpoints"].values():
         assert template.startswith(f"{BASE_URL}{ROUTE}/")
         url = template.replace("{rendition}", "high").replace("{segmentId}", "1")
         assert (await player.kiln.client.get(url)).status_code == 200
@@ -132,8 +132,8 @@ async def test_one_track_is_enough(app: AppHarness, server: ClipServer) -> None:
 
 
 async def test_presets_are_listed(app: AppHarness) -> None:
-    told = (await app.client.get(f"{ROUTE}/presets")).json()["presets"]
-    assert [each["id"] for each in told] == ["high", "720p", "480p", "360p", "scrub", "audio"]
+    found = (await app.client.get(f"{ROUTE}/presets")).json()["presets"]
+    assert [each["id"] for each in found] == ["high", "720p", "480p", "360p", "scrub", "audio"]
 
 
 async def test_parts_of_segments(player: PlayerClient) -> None:

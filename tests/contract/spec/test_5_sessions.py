@@ -122,7 +122,7 @@ class TestLogin:
             assert "$argon2id$" in stored
             assert first.password not in stored
 
-    async def test_wrong_passwords_and_unknown_users_are_told_alike(
+    async def test_wrong_passwords_and_unknown_users_get_the_same_error(
         self, place: SessionHarness
     ) -> None:
         email = await place.user()

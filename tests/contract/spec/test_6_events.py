@@ -1,4 +1,4 @@
-"""Clause 6: renders and files have their events told, in order, with the documented fields."""
+"""Clause 6: renders and files have their events subscribe, in order, with the documented fields."""
 
 import asyncio
 import json
@@ -28,17 +28,17 @@ PAGE = '<div data-duration-ms="200" style="width:64px;height:48px">hello</div>'
 async def app(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[AppHarness]:
     allow = frozenset({"127.0.0.1"})
     async with open_app(postgres, tmp_path, template=TEMPLATE, workers=1, fetch_allow=allow) as app:
-        telling = asyncio.create_task(run_worker(app.services, queues=["io"], concurrency=8))
+        worker = asyncio.create_task(run_worker(app.services, queues=["io"], concurrency=8))
         try:
             yield app
         finally:
-            telling.cancel()
+            worker.cancel()
             with suppress(asyncio.CancelledError):
-                await telling
+                await worker
 
 
-async def told(app: AppHarness, receiver: Receiver, events: str, count: int) -> Any:
-    """Subscribe, and return how to wait for what is told after the greeting."""
+async def subscribe(app: AppHarness, receiver: Receiver, events: str, count: int) -> Any:
+    """Subscribe, and return how to wait for what is subscribe after the greeting."""
     body = {"url": receiver.url(), "events": [events]}
     assert (await app.client.post("/api/v1/webhooks", json=body)).status_code == 201
 
@@ -50,8 +50,8 @@ async def told(app: AppHarness, receiver: Receiver, events: str, count: int) -> 
     return wait
 
 
-async def test_a_render_tells_its_states(app: AppHarness, receiver: Receiver) -> None:
-    wait = await told(app, receiver, "render.*", 3)
+async def test_a_render_sends_an_event_for_each_state(app: AppHarness, receiver: Receiver) -> None:
+    wait = await subscribe(app, receiver, "render.*", 3)
     info = await app.render(PAGE, metadata={"order": "42"})
     events = await wait()
     assert [e["topic"] for e in events] == [
@@ -67,16 +67,16 @@ async def test_a_render_tells_its_states(app: AppHarness, receiver: Receiver) ->
 
 
 async def test_a_render_that_fails_says_why(app: AppHarness, receiver: Receiver) -> None:
-    wait = await told(app, receiver, "render.failed", 1)
+    wait = await subscribe(app, receiver, "render.failed", 1)
     info = await app.render('<ef-timegroup duration="1s"><ef-video src="x.mp4"></ef-video>')
     [event] = await wait()
     assert event["data"]["error"] == info["error"]
 
 
-async def test_a_video_tells_its_states(
+async def test_a_video_sends_an_event_for_each_state(
     app: AppHarness, receiver: Receiver, tmp_path: Path
 ) -> None:
-    wait = await told(app, receiver, "file.*", 4)
+    wait = await subscribe(app, receiver, "file.*", 4)
     clip = make_clip(tmp_path / "clip.mp4").read_bytes()
     file = await wait_processed(app, (await upload_file(app, clip, filename="clip.mp4"))["id"])
     events = await wait()
@@ -90,7 +90,7 @@ async def test_a_video_tells_its_states(
 async def test_a_picture_is_ready_at_once(
     app: AppHarness, receiver: Receiver, tmp_path: Path
 ) -> None:
-    wait = await told(app, receiver, "file.*", 3)
+    wait = await subscribe(app, receiver, "file.*", 3)
     picture = make_still(tmp_path / "picture.png", 1).read_bytes()
     await upload_file(app, picture, filename="picture.png", type="image")
     topics = [event["topic"] for event in await wait()]

@@ -88,9 +88,9 @@ async def test_a_good_date_is_kept_and_echoed(app: AppHarness, write: Any, days:
     created = await app.client.post(RENDERS, json=body)
     assert created.status_code == 201
     info = await app.info(created.json()["id"])
-    for told in (created.json()["expires_at"], info["expires_at"]):
-        assert datetime.fromisoformat(told) == instant
-        assert datetime.fromisoformat(told).utcoffset() == timedelta(0)
+    for text in (created.json()["expires_at"], info["expires_at"]):
+        assert datetime.fromisoformat(text) == instant
+        assert datetime.fromisoformat(text).utcoffset() == timedelta(0)
 
 
 @pytest.mark.spec("2.5", "4.3")

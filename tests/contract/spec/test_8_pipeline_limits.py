@@ -168,9 +168,9 @@ async def test_media_addresses_end_with_the_file(endpoints: EndpointHarness) -> 
 
 
 @pytest.mark.spec("4.7")
-@pytest.mark.parametrize(("taken", "told"), [(1000, 1000), (1001, 1000)])
+@pytest.mark.parametrize(("taken", "sent"), [(1000, 1000), (1001, 1000)])
 async def test_at_most_1000_frames(
-    endpoints: EndpointHarness, endpoint_receiver: TlsReceiver, taken: int, told: int
+    endpoints: EndpointHarness, endpoint_receiver: TlsReceiver, taken: int, sent: int
 ) -> None:
     """They come from all steps that took some, each instant once."""
     sampling = endpoints.pipelines.handler.runners["sample_frames"]
@@ -189,7 +189,7 @@ async def test_at_most_1000_frames(
     await endpoints.send_due()
     frames = request_json(endpoint_receiver.requests[0])["media"]["frames"]
     times = [each["t_ms"] for each in frames]
-    assert len(times) == told
+    assert len(times) == sent
     assert times == sorted(set(times))
     assert (times[0], times[-1] >= (taken - 2) * 200) == (0, True)
 

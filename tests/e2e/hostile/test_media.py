@@ -42,8 +42,8 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 def send(account: Account, type_: str, data: bytes) -> dict[str, Any]:
     """Upload a file; return the refusal, or the file as it is then."""
-    told = {"filename": "a", "type": type_, "byte_size": len(data)}
-    created = account.http.post(FILES, json=told)
+    fields = {"filename": "a", "type": type_, "byte_size": len(data)}
+    created = account.http.post(FILES, json=fields)
     if not created.is_success:
         return dict(created.json())
     answer = account.http.post(f"{FILES}/{created.json()['id']}/upload", content=data)
@@ -52,8 +52,8 @@ def send(account: Account, type_: str, data: bytes) -> dict[str, Any]:
 
 
 def start_render(account: Account, html: str) -> str:
-    told = {"html": html, "width": 160, "height": 90, "fps": 10, "duration_ms": 1000}
-    answer = account.http.post(RENDERS, json=told)
+    fields = {"html": html, "width": 160, "height": 90, "fps": 10, "duration_ms": 1000}
+    answer = account.http.post(RENDERS, json=fields)
     assert answer.status_code == 201, answer.text
     return str(answer.json()["id"])
 
@@ -77,9 +77,9 @@ def test_bombs_are_refused_while_a_neighbour_renders(
         ("caption", many_cues(10**6), ""),
         ("caption", many_cues(80_000), "more than 50 cues are shown at the same time"),
     ):
-        told = send(account, type_, data)
-        assert "error" in told, told
-        assert message in told["message"]
+        answer = send(account, type_, data)
+        assert "error" in answer, answer
+        assert message in answer["message"]
     videos = [
         send(account, "video", data)
         for data in (

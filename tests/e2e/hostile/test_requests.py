@@ -28,10 +28,10 @@ def neighbour(shared_service: Service) -> Iterator[Account]:
 
 def serves(account: Account) -> bool:
     """Whether the service answers, and does a little work for an account."""
-    told = {"filename": "a", "type": "caption", "byte_size": 3}
+    fields = {"filename": "a", "type": "caption", "byte_size": 3}
     return (
         account.http.get("/healthz").is_success
-        and account.http.post("/api/v1/files", json=told).is_success
+        and account.http.post("/api/v1/files", json=fields).is_success
     )
 
 
@@ -86,8 +86,8 @@ def status_of(url: str, body: bytes) -> int | str:
 def test_template_bombs(account: Account, neighbour: Account) -> None:
     layers = [{"type": "text", "text": {"text": LOOP}}] * 400
     config = {"dimensions": {"width": 64, "height": 64}, "duration": 1, "layers": layers}
-    told = {"name": "bomb", "config": config, "inputs": {}, "default_values": {}}
-    bombs = [lambda: account.http.post("/v2/templates", json=told)] * 3
+    fields = {"name": "bomb", "config": config, "inputs": {}, "default_values": {}}
+    bombs = [lambda: account.http.post("/v2/templates", json=fields)] * 3
     for answer in answers_beside(neighbour, *bombs):
         assert answer.status_code == 422
         assert "steps" in answer.json()["message"]

@@ -171,7 +171,7 @@ async def test_retry_after(client: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.parametrize("what", ["ours", "bug", "later"])
-async def test_our_own_failures_tell_the_request_id_and_no_more(
+async def test_internal_errors_contain_the_request_id_and_no_more(
     client: httpx.AsyncClient, what: str
 ) -> None:
     headers = {"X-Request-Id": "req-17"}
@@ -365,7 +365,7 @@ anything = st.recursive(
 
 @settings(max_examples=50)
 @given(anything)
-def test_whatever_is_told_can_be_written(value: Any) -> None:
+def test_any_value_can_be_written(value: Any) -> None:
     text = json.dumps(safe_json(value), allow_nan=False, ensure_ascii=False)
     json.loads(text.encode())
 

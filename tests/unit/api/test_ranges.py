@@ -153,7 +153,7 @@ async def test_a_part_that_is_not_there(client: httpx.AsyncClient) -> None:
     assert answer.json()["error"] == "range_not_satisfiable"
 
 
-async def test_head_tells_the_size_of_the_whole(client: httpx.AsyncClient) -> None:
+async def test_head_returns_the_full_size(client: httpx.AsyncClient) -> None:
     answer = await client.head("/film", headers={"Range": "bytes=0-1"})
     assert answer.status_code == 200
     assert answer.content == b""

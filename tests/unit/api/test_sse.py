@@ -91,21 +91,21 @@ async def test_a_stream() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (CompositionFailed("the page shows nothing"), b"the page shows nothing"),
         (Unavailable("postgres at 10.0.0.7 is down"), b"internal error"),
         (KeyError("/etc/secret"), b"internal error"),
     ],
 )
-async def test_a_stream_that_breaks_ends_with_an_error(error: Exception, told: bytes) -> None:
+async def test_a_stream_that_breaks_ends_with_an_error(error: Exception, message: bytes) -> None:
     async def events() -> AsyncGenerator[bytes]:
         yield event("size", {"size": 1})
         raise error
 
     body = await sent_by(events())
     last = body.removeprefix(event("size", {"size": 1}))
-    assert last.startswith(b"event: error\ndata: " + told)
+    assert last.startswith(b"event: error\ndata: " + message)
     assert b"secret" not in last
     assert b"10.0.0.7" not in last
 

@@ -1,4 +1,4 @@
-"""What a page's own runtime is told about the film."""
+"""The options that a page's own runtime gets."""
 
 from fractions import Fraction
 
@@ -23,15 +23,15 @@ def test_the_whole_film() -> None:
 
 def test_a_still_begins_at_its_instant() -> None:
     window = BridgeWindow(FrameSize(640, 360), Fraction(25), 1, from_ms=700, is_still=True)
-    told = window.options()["encoderOptions"]
-    assert (told["fromMs"], told["toMs"]) == (700, 740)
-    assert (told["alignedFromUs"], told["alignedToUs"]) == (682_667, 746_667)
+    encoder = window.options()["encoderOptions"]
+    assert (encoder["fromMs"], encoder["toMs"]) == (700, 740)
+    assert (encoder["alignedFromUs"], encoder["alignedToUs"]) == (682_667, 746_667)
 
 
 def test_a_broadcast_rate() -> None:
-    told = BridgeWindow(FrameSize(2, 2), Fraction(30000, 1001), 30).options()["encoderOptions"]
-    assert told["video"]["framerate"] == pytest.approx(29.97002997)
-    assert told["toMs"] == 1001
+    encoder = BridgeWindow(FrameSize(2, 2), Fraction(30000, 1001), 30).options()["encoderOptions"]
+    assert encoder["video"]["framerate"] == pytest.approx(29.97002997)
+    assert encoder["toMs"] == 1001
 
 
 def test_as_much_sound_as_the_film_is_long() -> None:

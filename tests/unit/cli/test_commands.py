@@ -34,41 +34,41 @@ def run_raising(error: BaseException, *words: str, debug: str = "0") -> tuple[in
 
 
 def test_an_error_of_ours_is_one_line() -> None:
-    code, told, _ = run_raising(Unavailable("it rains;\n  take an umbrella"))
-    assert (code, told) == (1, "error: it rains; take an umbrella\n")
+    code, printed, _ = run_raising(Unavailable("it rains;\n  take an umbrella"))
+    assert (code, printed) == (1, "error: it rains; take an umbrella\n")
 
 
-def test_warnings_of_an_error_are_told_before_it() -> None:
+def test_warnings_of_an_error_are_printed_before_it() -> None:
     error = Unavailable("it rains")
     error.warnings = ("clouds\nabove", "no umbrella")
-    code, told, _ = run_raising(error)
-    assert (code, told) == (
+    code, printed, _ = run_raising(error)
+    assert (code, printed) == (
         1,
         "warning: clouds above\nwarning: no umbrella\nerror: it rains\n",
     )
 
 
 def test_an_interrupt_is_one_line() -> None:
-    code, told, _ = run_raising(KeyboardInterrupt())
-    assert (code, told) == (1, "error: interrupted\n")
+    code, printed, _ = run_raising(KeyboardInterrupt())
+    assert (code, printed) == (1, "error: interrupted\n")
 
 
 def test_debug_lets_the_error_through() -> None:
-    _, told, exception = run_raising(Unavailable("it rains"), debug="1")
+    _, printed, exception = run_raising(Unavailable("it rains"), debug="1")
     assert isinstance(exception, Unavailable)
-    assert told == ""
+    assert printed == ""
 
 
 def test_an_error_is_json_for_who_asked_for_json() -> None:
-    code, told, _ = run_raising(Unavailable("it rains", until="noon"), "--json")
+    code, printed, _ = run_raising(Unavailable("it rains", until="noon"), "--json")
     assert code == 1
-    assert json.loads(told) == {"error": "unavailable", "message": "it rains", "until": "noon"}
-    code, told, _ = run_raising(KeyboardInterrupt(), "--json")
-    assert json.loads(told) == {"error": "interrupted", "message": "interrupted"}
+    assert json.loads(printed) == {"error": "unavailable", "message": "it rains", "until": "noon"}
+    code, printed, _ = run_raising(KeyboardInterrupt(), "--json")
+    assert json.loads(printed) == {"error": "interrupted", "message": "interrupted"}
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "suggestion"),
     [
         (("rendr",), "No such command 'rendr'. Did you mean 'render'?"),
         (("keys", "creat"), "No such command 'creat'. Did you mean 'create'?"),
@@ -77,16 +77,18 @@ def test_an_error_is_json_for_who_asked_for_json() -> None:
         (("render",), "Missing argument 'composition'."),
     ],
 )
-def test_a_misspelled_option_suggests_the_right_one(words: tuple[str, ...], told: str) -> None:
+def test_a_misspelled_option_suggests_the_right_one(
+    words: tuple[str, ...], suggestion: str
+) -> None:
     result = CliRunner().invoke(framekiln, list(words))
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(f"error: {told}")
+    assert result.stderr.startswith(f"error: {suggestion}")
     assert result.stderr.endswith(" --help.\n")
     assert result.stderr.count("\n") == 1
     result = CliRunner().invoke(framekiln, [*words, "--json"])
     assert result.exit_code == 2
     assert json.loads(result.stderr)["error"] == "invalid_usage"
-    assert json.loads(result.stderr)["message"].startswith(told)
+    assert json.loads(result.stderr)["message"].startswith(suggestion)
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -55,7 +55,7 @@ def test_a_page_a_folder_and_bundles_have_the_same_files_beside_them(
     named = {
         "page": lambda: site / "index.html",
         "folder": lambda: site,
-        # Told by what is in them: some people name a bundle as they like.
+        # Recognized by their content: a bundle may have any name.
         "tar": lambda: pack_tar(tmp_path / "site.bundle", FILES),
         "zip": lambda: pack_zip(tmp_path / "site.zip", FILES),
     }[kind]()
@@ -145,10 +145,10 @@ def test_a_zip_that_is_no_bundle_is_refused(
 
 
 def test_data_comes_from_the_option_or_a_file_in_its_own_order(tmp_path: Path) -> None:
-    told = {"z": 1, "a": ["é", None, {"__proto__": 2.5}]}
-    (tmp_path / "data.json").write_text(json.dumps(told))
+    value = {"z": 1, "a": ["é", None, {"__proto__": 2.5}]}
+    (tmp_path / "data.json").write_text(json.dumps(value))
     assert read_data(None, None) is None
-    for text in (read_data(json.dumps(told), None), read_data(None, tmp_path / "data.json")):
+    for text in (read_data(json.dumps(value), None), read_data(None, tmp_path / "data.json")):
         assert text == '{"z":1,"a":["é",null,{"__proto__":2.5}]}'
 
 

@@ -17,14 +17,14 @@ DOMAINS = (
 MEDIA = ("numpy", "av", "PIL", "cv2", "onnxruntime")
 SERVER = ("fastapi", "uvicorn", "starlette")
 
-_TELL = "import json, sys; print(json.dumps(sorted(sys.modules)))"
+_PRINT_MODULES = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 
 
 def imported_by(statement: str) -> set[str]:
     """Return the modules that a new process has after a statement."""
-    command = [sys.executable, "-P", "-c", f"{statement}\n{_TELL}"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True)
-    return set(json.loads(told.stdout.splitlines()[-1]))
+    command = [sys.executable, "-P", "-c", f"{statement}\n{_PRINT_MODULES}"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    return set(json.loads(result.stdout.splitlines()[-1]))
 
 
 def run(*words: str) -> str:

@@ -18,15 +18,15 @@ def at(minutes: int, seconds: str) -> str:
     return f"2026-01-01T12:0{minutes}:{seconds}+00:00"
 
 
-def drawn(told: dict[str, Any], **needs: list[str]) -> list[str]:
+def drawn(fields: dict[str, Any], **needs: list[str]) -> list[str]:
     written = StringIO()
-    Console(width=100, file=written).print(draw_run(RemoteRun.of(told), needs, NOW))
+    Console(width=100, file=written).print(draw_run(RemoteRun.of(fields), needs, NOW))
     return [line.rstrip() for line in written.getvalue().splitlines()]
 
 
 def test_each_step_is_below_the_last_of_those_it_needs() -> None:
-    told = run("running", *(step(key, "pending", type="t") for key in "abcd"))
-    assert drawn(told, a=[], b=["a"], c=["a"], d=["c", "b"]) == [
+    pending_run = run("running", *(step(key, "pending", type="t") for key in "abcd"))
+    assert drawn(pending_run, a=[], b=["a"], c=["a"], d=["c", "b"]) == [
         "run r  running",
         "└── a t  pending",
         "    ├── b t  pending",
@@ -35,7 +35,7 @@ def test_each_step_is_below_the_last_of_those_it_needs() -> None:
     ]
 
 
-def test_a_step_tells_its_attempts_its_time_and_what_is_wrong() -> None:
+def test_a_step_shows_its_attempts_its_duration_and_its_error() -> None:
     error = {"code": "endpoint_unavailable", "message": "status\n[bold]503"}
     steps = (
         step("a", "succeeded", started_at=at(0, "00"), completed_at=at(0, "01.25")),
@@ -65,5 +65,5 @@ def test_a_step_tells_its_attempts_its_time_and_what_is_wrong() -> None:
 def test_durations(
     status: str, started: str | None, completed: str | None, expected: str | None
 ) -> None:
-    told = step("a", status, started_at=started, completed_at=completed)
-    assert duration_of(RemoteStep.of(told), NOW) == expected
+    fields = step("a", status, started_at=started, completed_at=completed)
+    assert duration_of(RemoteStep.of(fields), NOW) == expected

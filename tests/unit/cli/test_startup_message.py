@@ -43,13 +43,13 @@ def test_key_from_the_settings_is_never_printed() -> None:
 
 
 def test_json_holds_the_same_facts() -> None:
-    told = StartupMessage(
+    fields = StartupMessage(
         settings(base_url="https://video.example/"), issued_key=KEY, pid=7
     ).as_json()
-    assert told["url"] == "https://video.example"
-    assert told["api_key"] == KEY
-    assert told["pid"] == 7
-    assert "https://video.example/api/v1/renders" in told["curl"]
+    assert fields["url"] == "https://video.example"
+    assert fields["api_key"] == KEY
+    assert fields["pid"] == 7
+    assert "https://video.example/api/v1/renders" in fields["curl"]
 
 
 def test_command_is_one_line_that_a_shell_reads_as_meant() -> None:
@@ -65,8 +65,8 @@ def test_command_is_one_line_that_a_shell_reads_as_meant() -> None:
 def test_first_user_is_shown_with_the_password() -> None:
     greeting = StartupMessage(settings(), issued_key=KEY, pid=1, issued_user=USER)
     assert "Login: admin@localhost\nPassword: made-up\n" in greeting.as_text()
-    told = greeting.as_json()
-    assert (told["email"], told["password"]) == ("admin@localhost", "made-up")
+    fields = greeting.as_json()
+    assert (fields["email"], fields["password"]) == ("admin@localhost", "made-up")
 
 
 def test_later_start_shows_no_password() -> None:

@@ -1,4 +1,4 @@
-"""Stands in for the service: answers as told, and notes what it was asked."""
+"""Stands in for the service: sends prepared responses, and records requests."""
 
 import json
 from typing import Any
@@ -10,21 +10,27 @@ from tests.support.timeouts import TIMEOUT_S
 
 
 def step(key: str, status: str, **more: Any) -> dict[str, Any]:
-    """Return a step as the service tells it."""
+    """Return a step as the service returns it."""
     times = dict.fromkeys(("ready_at", "started_at", "completed_at", "deadline_at"))
-    told = {"id": None, "step_key": key, "namespace": key, "type": "probe", "status": status}
-    return {**told, "attempt": 1, "watermark_ms": None, "error": None, **times, **more}
+    fields = {"id": None, "step_key": key, "namespace": key, "type": "probe", "status": status}
+    return {**fields, "attempt": 1, "watermark_ms": None, "error": None, **times, **more}
 
 
 def run(status: str, *steps: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Return a run as the service tells it."""
-    told = {"id": "r", "status": status, "pipeline_id": "p", "pipeline_version": 1, "file_id": "f"}
+    """Return a run as the service returns it."""
+    fields = {
+        "id": "r",
+        "status": status,
+        "pipeline_id": "p",
+        "pipeline_version": 1,
+        "file_id": "f",
+    }
     times = dict.fromkeys(("created_at", "started_at", "completed_at"))
-    return {**told, "batch_id": None, "error": None, "steps": list(steps), **times, **more}
+    return {**fields, "batch_id": None, "error": None, "steps": list(steps), **times, **more}
 
 
 def pipeline(name: str, pipeline_id: str = "p") -> dict[str, Any]:
-    """Return a pipeline as the service tells it."""
+    """Return a pipeline as the service returns it."""
     return {"id": pipeline_id, "name": name, "latest_version": 1, "archived_at": None}
 
 
@@ -58,5 +64,5 @@ class ScriptedService:
         answer = self._answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        status, told = answer if isinstance(answer, tuple) else (200, answer)
-        return httpx.Response(status, json=told)
+        status, body = answer if isinstance(answer, tuple) else (200, answer)
+        return httpx.Response(status, json=body)

@@ -49,16 +49,16 @@ def test_a_pipeline_is_found_by_name_on_any_page_or_by_id() -> None:
 
 
 def test_a_run_is_begun_once_however_often_it_is_asked_for() -> None:
-    told = {**run("pending"), "run": run("pending"), "created": False}
-    desk = ScriptedService(LOST, (503, {}), told)
+    answer = {**run("pending"), "run": run("pending"), "created": False}
+    desk = ScriptedService(LOST, (503, {}), answer)
     found, is_new = desk.client.runs.create("p", "f", version=2)
     assert (found.id, is_new) == ("r", False)
     assert desk.body() == {"pipeline_id": "p", "file_id": "f", "version": 2}
     [key] = {each.headers["idempotency-key"] for each in desk.requests}
-    other = ScriptedService(told)
+    other = ScriptedService(answer)
     other.client.runs.create("p", "f")
     assert other.requests[0].headers["idempotency-key"] != key
-    own = ScriptedService(told)
+    own = ScriptedService(answer)
     own.client.runs.create("p", "f", idempotency_key="order-42")
     assert own.requests[0].headers["idempotency-key"] == "order-42"
 
@@ -78,8 +78,8 @@ def test_a_run_is_waited_for_until_it_ends_in_whichever_way(status: str) -> None
 
 def test_a_run_has_its_steps() -> None:
     error = {"code": "decode_failed", "message": "no frames"}
-    told = run("failed", step("look", "succeeded"), step("see", "failed", error=error, attempt=3))
-    found = ScriptedService(told).client.runs.get("r")
+    fields = run("failed", step("look", "succeeded"), step("see", "failed", error=error, attempt=3))
+    found = ScriptedService(fields).client.runs.get("r")
     assert [(each.key, each.status, each.attempt) for each in found.steps] == [
         ("look", "succeeded", 1),
         ("see", "failed", 3),
@@ -88,7 +88,7 @@ def test_a_run_has_its_steps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "told"),
+    ("ask", "answer"),
     [
         (lambda client: client.pipelines.archive("p"), pipeline("a")),
         (
@@ -103,9 +103,9 @@ def test_a_run_has_its_steps() -> None:
     ],
 )
 def test_what_may_be_done_twice_is_tried_again(
-    ask: Callable[[Client], Any], told: dict[str, Any]
+    ask: Callable[[Client], Any], answer: dict[str, Any]
 ) -> None:
-    desk = ScriptedService(LOST, told)
+    desk = ScriptedService(LOST, answer)
     ask(desk.client)
     assert len(desk.requests) == 2
 
@@ -159,8 +159,8 @@ def test_warnings_come_with_what_was_made() -> None:
         "a", {}
     )
     assert made.warnings == (warning,)
-    told = {"version": VERSION, "created": True, "warnings": [warning]}
-    version, _ = ScriptedService(told).client.pipelines.create_version("p", {})
+    answer = {"version": VERSION, "created": True, "warnings": [warning]}
+    version, _ = ScriptedService(answer).client.pipelines.create_version("p", {})
     assert version.warnings == (warning,)
     # A service of an older version says nothing.
     assert ScriptedService(pipeline("a")).client.pipelines.get("p").warnings == ()
@@ -186,8 +186,8 @@ def test_outputs_and_what_is_known_of_a_file_come_in_order() -> None:
     assert desk.lines == [f"GET {API}/files/f/metadata", f"GET {API}/files/f/metadata/look"]
 
 
-def test_every_issue_is_told() -> None:
+def test_every_issue_is_in_the_message() -> None:
     issues = [{"path": "steps.a.type", "code": "unknown"}, {"path": "", "code": "type"}]
-    told = {"error": "invalid_definition", "message": "and one more", "issues": issues}
+    answer = {"error": "invalid_definition", "message": "and one more", "issues": issues}
     with pytest.raises(ServiceRefused, match=r"^steps.a.type: unknown; body: type \(422\)$"):
-        ScriptedService((422, told)).client.pipelines.create("a", {})
+        ScriptedService((422, answer)).client.pipelines.create("a", {})

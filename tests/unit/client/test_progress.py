@@ -40,7 +40,7 @@ def test_a_stream_that_ends_early_is_opened_again() -> None:
     assert followed(*answers) == [0.5, 0.5, 1.0]
 
 
-def test_an_error_is_told_with_its_code() -> None:
+def test_an_error_has_its_code() -> None:
     content = HALF + b"event: error\ndata: wrong_content: the content is text/plain\n\n"
     with pytest.raises(EndedBadly, match="text/plain") as caught:
         followed(httpx.Response(200, content=content))

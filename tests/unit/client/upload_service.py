@@ -1,4 +1,4 @@
-"""Stands in for the service's side of uploads: keeps bytes, and breaks off where it is told."""
+"""Stands in for the service's side of uploads: stores bytes, and breaks off on request."""
 
 import re
 from dataclasses import dataclass, field

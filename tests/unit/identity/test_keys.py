@@ -65,7 +65,7 @@ def test_whatever_parses_pleases_clients(text: str) -> None:
         assert "_" not in parts.secret
 
 
-def test_the_hash_hides_the_key_and_tells_keys_apart() -> None:
+def test_the_hash_hides_the_key_and_is_unique() -> None:
     text = make_key()
     assert re.fullmatch(r"[0-9a-f]{64}", hash_key(text))
     assert is_same_hash(hash_key(text), hash_key(text))

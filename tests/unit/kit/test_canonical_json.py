@@ -62,6 +62,6 @@ def test_the_digest_is_that_of_the_canonical_bytes() -> None:
     assert sha256_digest({"b": 2, "a": 1}) == f"sha256:{expected}"
 
 
-def test_the_digest_tells_values_apart() -> None:
+def test_different_values_have_different_digests() -> None:
     values: list[Any] = [None, False, 0, "", [], {}, {"a": 1}, {"a": "1"}, {"a": [1]}, {"b": 1}]
     assert len({sha256_digest(value) for value in values}) == len(values)

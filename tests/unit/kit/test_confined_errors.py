@@ -54,8 +54,8 @@ def test_an_error_of_a_foreign_module_is_not_rebuilt_even_if_it_descends_from_ou
     ],
 )
 def test_nothing_but_our_errors_can_be_named(module: object, name: object) -> None:
-    told = {"module": module, "name": name, "message": "m", "details": {}}
-    assert type(rebuild_error(told, "a:b")) is ConfinedFailed
+    error = {"module": module, "name": name, "message": "m", "details": {}}
+    assert type(rebuild_error(error, "a:b")) is ConfinedFailed
 
 
 def test_other_errors_keep_their_name_and_words() -> None:

@@ -1,4 +1,4 @@
-"""Caption files are counted; what is wrong with one is told with its place."""
+"""Captions are counted; an error names its place in the file."""
 
 import json
 from contextlib import suppress
@@ -67,7 +67,7 @@ def word(**fields: object) -> str:
         (word(start=0, end=1, words=[3]).encode(), r"segments\[1\]\.words\[0\]"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(data: bytes, message: str) -> None:
+def test_errors_have_their_place(data: bytes, message: str) -> None:
     with pytest.raises(UnreadableCaptions, match=message):
         check_captions(data)
 

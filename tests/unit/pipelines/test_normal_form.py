@@ -126,7 +126,9 @@ def test_order_and_written_defaults_do_not_matter(written: dict[str, Any], seed:
 
 @settings(deadline=None, max_examples=50)
 @given(definitions(), definitions())
-def test_the_digest_tells_definitions_apart(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_different_definitions_have_different_digests(
+    one: dict[str, Any], other: dict[str, Any]
+) -> None:
     assert (digest(read(one)) == digest(read(other))) == (read(one) == read(other))
 
 

@@ -45,7 +45,7 @@ def test_two_redactions_equally_near_are_ambiguous() -> None:
     assert checked(one=hide(), other=hide(), out=out) == [("steps.out.with.source", "ambiguous")]
 
 
-def test_whether_a_redaction_is_there_is_told_with_all_other_issues() -> None:
+def test_a_missing_redaction_is_reported_with_all_other_issues() -> None:
     out = step("publish", "look", with_=REDACTED)
     assert checked(look=step("probe", when={}), out=out) == [
         ("steps.look.when", "not_allowed"),

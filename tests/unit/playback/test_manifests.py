@@ -90,7 +90,7 @@ def test_every_address_names_the_source_and_repeats_the_token(token: str | None)
         m3u8.loads(hls.multivariant_playlist(BOTH, links)),
         m3u8.loads(hls.media_playlist(SOUND, links)),
     ]
-    told = json_manifest.json_manifest(BOTH, links, public_url="https://kiln.example/")[
+    endpoints = json_manifest.json_manifest(BOTH, links, public_url="https://kiln.example/")[
         "endpoints"
     ].values()
     root = ET.fromstring(dash.dash_manifest(BOTH, links))
@@ -98,7 +98,7 @@ def test_every_address_names_the_source_and_repeats_the_token(token: str | None)
     addresses = [
         *(each.uri for each in playlists[0].playlists + playlists[0].media),
         *(each.uri for each in playlists[1].segments),
-        *told,
+        *endpoints,
         *(each.attrib["media"] for each in templates),
     ]
     expected = {"url": [URL]} | ({"media_token": [token]} if token else {})
@@ -123,7 +123,7 @@ def test_dash_has_a_timeline_for_each_rendition() -> None:
     assert found["audio"] == [(96256, 0), (192512, 0), (239616, 0)]
 
 
-def test_dash_tells_when_segments_do_not_begin_together() -> None:
+def test_dash_declares_segments_that_do_not_begin_together() -> None:
     apart = Outline((replace(HIGH, bounds=(0, 264264)), LOW))
     text = dash.dash_manifest(apart, LINKS)
     assert 'segmentAlignment="false"' in text
@@ -131,21 +131,25 @@ def test_dash_tells_when_segments_do_not_begin_together() -> None:
 
 
 def test_json_has_what_players_read() -> None:
-    told = json_manifest.json_manifest(BOTH, LINKS, public_url="https://kiln.example")
-    assert told["sourceUrl"] == URL
-    assert (told["durationMs"], told["duration"], told["version"]) == (11011, 11.011, "1.0")
-    assert [each["id"] for each in told["videoRenditions"]] == ["high", "480p", "scrub"]
-    high = told["videoRenditions"][0]
+    manifest = json_manifest.json_manifest(BOTH, LINKS, public_url="https://kiln.example")
+    assert manifest["sourceUrl"] == URL
+    assert (manifest["durationMs"], manifest["duration"], manifest["version"]) == (
+        11011,
+        11.011,
+        "1.0",
+    )
+    assert [each["id"] for each in manifest["videoRenditions"]] == ["high", "480p", "scrub"]
+    high = manifest["videoRenditions"][0]
     assert high["segmentDurationsMs"] == [2002, 4004, 4004, 1001]
     assert (high["width"], high["height"], high["codec"]) == (1280, 720, "avc1.64001f")
     assert (high["profile"], high["level"]) == ("High", "3.1")
     assert high["mimeType"] == 'video/mp4; codecs="avc1.64001f"'
-    (sound,) = told["audioRenditions"]
+    (sound,) = manifest["audioRenditions"]
     assert (sound["id"], sound["channels"], sound["sampleRate"]) == ("audio", 2, 48000)
-    for template in told["endpoints"].values():
+    for template in manifest["endpoints"].values():
         assert template.startswith("https://kiln.example/api/v1/transcode/{rendition}/")
-    assert "{segmentId}" in told["endpoints"]["mediaSegment"]
-    assert told["jitInfo"]["segmentCount"] == told["jitInfo"]["scrubSegmentCount"] == 4
+    assert "{segmentId}" in manifest["endpoints"]["mediaSegment"]
+    assert manifest["jitInfo"]["segmentCount"] == manifest["jitInfo"]["scrubSegmentCount"] == 4
 
 
 def test_json_of_one_track_has_an_empty_list() -> None:

@@ -8,7 +8,7 @@ from framekiln.playback.priority import PriorityGate
 
 
 class Ahead:
-    """Work that nobody waits for; `sent` is what its child was told."""
+    """Work that nobody waits for; `sent` is what its child received."""
 
     def __init__(self, turns: PriorityGate, work: str) -> None:
         self.sent: list[signal.Signals] = []

@@ -35,8 +35,8 @@ def test_an_engine_with_one_language_says_which() -> None:
 def test_the_list_is_that_of_the_model() -> None:
     settings = SpeechSettings.of(Settings())
     folder = find_whisper("base", settings.folders)
-    told = json.loads((folder / "generation_config.json").read_text())["lang_to_id"]
-    assert {name.strip("<|>") for name in told} == WHISPER_LANGUAGES == settings.languages
+    ids = json.loads((folder / "generation_config.json").read_text())["lang_to_id"]
+    assert {name.strip("<|>") for name in ids} == WHISPER_LANGUAGES == settings.languages
 
 
 def test_languages_follow_from_the_settings_alone(tmp_path: Path) -> None:

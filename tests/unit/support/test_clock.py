@@ -1,4 +1,4 @@
-"""The settable clock moves only when told."""
+"""The settable clock moves only when it is advanced."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -8,7 +8,7 @@ from framekiln.kit.clock import Clock
 from tests.support.clock import SettableClock
 
 
-def test_it_stands_still_and_moves_when_told(clock: SettableClock) -> None:
+def test_it_stands_still_until_it_is_advanced(clock: SettableClock) -> None:
     start = clock.now()
     assert clock.now() == start
     assert clock.advance(timedelta(seconds=90)) == start + timedelta(seconds=90)

@@ -1,4 +1,4 @@
-"""The receiver records what comes and answers as told."""
+"""The receiver records requests and sends prepared responses."""
 
 import asyncio
 import json

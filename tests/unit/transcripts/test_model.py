@@ -87,7 +87,7 @@ def test_progress_grows_and_is_whole_only_at_the_end() -> None:
         failure = Failure("x", "y") if status is S.FAILED else None
         return TranscriptionProgress(status, is_prepared, done, count, failure).fraction
 
-    told = [
+    fractions = [
         fraction(S.CREATED, False, 0, 0),
         fraction(S.PENDING, False, 0, 0),
         fraction(S.PENDING, True, 0, 2),
@@ -95,7 +95,7 @@ def test_progress_grows_and_is_whole_only_at_the_end() -> None:
         fraction(S.TRANSCRIBING, True, 2, 2),
         fraction(S.COMPLETE, False, 2, 2),
     ]
-    assert told == [0, 0, 0.25, 0.5, 0.75, 1.0]
+    assert fractions == [0, 0, 0.25, 0.5, 0.75, 1.0]
 
 
 def test_all_that_is_kept_lies_with_the_file() -> None:

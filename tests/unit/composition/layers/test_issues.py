@@ -1,4 +1,4 @@
-"""What is wrong with a config is told all at once, each thing with its place and a code."""
+"""All issues of a config are reported at once, each with its path and code."""
 
 from typing import Any
 
@@ -247,7 +247,7 @@ def test_transitions_are_counted_through_all_layers() -> None:
     }
 
 
-def test_all_issues_are_told_at_once() -> None:
+def test_all_issues_are_reported_at_once() -> None:
     config = config_of(
         video(size={"scale": "x"}, position={"x": []}), {"type": "nothing"}, fps=1000
     )
@@ -287,7 +287,7 @@ UNKNOWN: list[tuple[dict[str, Any], str, str | None]] = [
 
 
 @pytest.mark.parametrize(("config", "path", "hint"), UNKNOWN)
-def test_unknown_fields_are_told_with_what_was_meant(
+def test_unknown_fields_suggest_known_ones(
     config: dict[str, Any], path: str, hint: str | None
 ) -> None:
     warning = warnings_of(config)[path]

@@ -171,7 +171,7 @@ def test_items_with_stars_can_be_distinct() -> None:
     assert not passes("distinct", {"a": [{"id": 1}, {"id": 1}]}, name="a.*.id")
 
 
-def test_all_failures_are_told_unless_bail() -> None:
+def test_all_failures_are_reported_unless_bail() -> None:
     inputs, _ = read_inputs({"a": "numeric|min:5|in:x", "b": "bail|numeric|min:5|in:x"})
     found = [issue.path for issue in check_data(inputs, {"a": "y", "b": "y"}).issues]
     assert found == ["data.a"] * 3 + ["data.b"]

@@ -377,7 +377,7 @@ def test_data_must_be_an_object(data: object) -> None:
         fill_template(read_template(CONFIG, INPUTS, DEFAULTS).template, data)
 
 
-def test_unknown_data_is_told_but_does_no_harm() -> None:
+def test_unknown_data_causes_a_warning_only() -> None:
     template = read_template(CONFIG, INPUTS, DEFAULTS).template
     (warning,) = fill_template(template, {"source": URL, "soruce": 1}).warnings
     assert (warning.path, warning.code) == ("data.soruce", "unknown_field")

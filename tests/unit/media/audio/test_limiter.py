@@ -68,7 +68,7 @@ def test_a_loud_low_tone_stays_a_tone() -> None:
     assert rest.max() < 0.0005 * spectrum.max()
 
 
-def test_the_peak_that_came_in_is_told() -> None:
+def test_the_input_peak_is_returned() -> None:
     limiter = Limiter()
     list(limiter.push(tone(1.7)))
     list(limiter.finish())

@@ -58,7 +58,7 @@ def test_greys_stay_grey_and_are_as_bright_as_the_recommendation_says(
     assert np.abs(made[:, 1] - wanted).max() < 0.004
 
 
-def test_a_white_sheet_is_nearly_white_and_what_is_brighter_can_still_be_told() -> None:
+def test_diffuse_white_is_nearly_white_and_highlights_stay_distinct() -> None:
     assert mapped(np.full((1, 3), 0.5807), PQ)[0, 0] == pytest.approx(0.903, abs=0.004)
     assert mapped(np.full((1, 3), 0.75), HLG)[0, 0] == pytest.approx(0.903, abs=0.004)
     ramp = mapped(np.linspace(0, 0.7518, 200)[:, None].repeat(3, 1), PQ)[:, 0]

@@ -44,7 +44,7 @@ def test_pictures_are_described(tmp_path: Path, name: str, mode: str, has_alpha:
 
 
 @pytest.mark.parametrize("name", ["GIF", "WEBP", "PNG"])
-def test_pictures_that_move_are_told(tmp_path: Path, name: str) -> None:
+def test_animated_pictures_are_recognized(tmp_path: Path, name: str) -> None:
     frames = [noise(), noise(), noise()]
     path = write(tmp_path / "x", frames[0], name, save_all=True, append_images=frames[1:])
     facts = image_facts(path)

@@ -179,7 +179,7 @@ def test_the_size_is_what_a_browser_shows(root: str, size: tuple[int, int]) -> N
     assert check("", root).size == SvgSize(*size)
 
 
-def test_drawings_that_move_are_told_from_those_that_do_not() -> None:
+def test_animated_drawings_are_recognized() -> None:
     assert check('<animate attributeName="x"/>').is_animated
     assert check("<style>@keyframes a { to { opacity: 0 } }</style>").is_animated
     assert not check("<style>a { fill: red }</style>").is_animated

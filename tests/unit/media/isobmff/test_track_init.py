@@ -141,9 +141,9 @@ def test_changed_bytes_give_a_track_or_a_refusal(
 
 
 @pytest.mark.parametrize(
-    ("told", "known"), [("640009", "64000b"), ("64000a", "64000a"), ("42c01e", "42c01e")]
+    ("given", "known"), [("640009", "64000b"), ("64000a", "64000a"), ("42c01e", "42c01e")]
 )
-def test_level_1b_is_named_as_the_one_that_includes_it(told: str, known: str) -> None:
+def test_level_1b_is_named_as_the_one_that_includes_it(given: str, known: str) -> None:
     """Chromium refused videos of 64 by 64 pixels: it knows no level 9."""
-    assert browser_level(bytes.fromhex(told)).hex() == known
-    assert avc_codec(b"\1" + bytes.fromhex(told)) == f"avc1.{known}"
+    assert browser_level(bytes.fromhex(given)).hex() == known
+    assert avc_codec(b"\1" + bytes.fromhex(given)) == f"avc1.{known}"
