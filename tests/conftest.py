@@ -1,6 +1,7 @@
 """Fixtures for every kind of test, the order of tests, and the check of `spec` markers."""
 
 import logging
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,9 @@ from tests.support.browsers import SharedBrowser
 from tests.support.clips import make_clip
 from tests.support.clock import SettableClock
 from tests.support.receiver import Receiver
+
+# Several test files run at once: more threads each would only wake each other.
+os.environ.setdefault("FRAMEKILN_SPEECH_THREADS", "1")
 
 SHARED, SURVIVAL = "shared service", "survival"
 GROUPS: Final = {
