@@ -51,7 +51,7 @@ def measure_playback() -> list[PlaybackRow]:
 def print_playback(rows: list[PlaybackRow]) -> None:
     """Print one line for each segment."""
     table = Table(title="Playback of 1080p, wall time of a segment against the work in it")
-    for column in ("segment", "work alone", "in a warm cage", "in a cage of its own"):
+    for column in ("segment", "work alone", "in a warm sandbox", "in a new sandbox"):
         table.add_column(column, justify="left" if column == "segment" else "right")
     for row in rows:
         table.add_row(
@@ -61,10 +61,10 @@ def print_playback(rows: list[PlaybackRow]) -> None:
 
 
 async def _measure_all() -> list[PlaybackRow]:
-    with open_sandbox_folders() as room:
-        warm = WarmSandbox(strongest_sandbox(), room, [TASKS_MODULE])
+    with open_sandbox_folders() as folders:
+        warm = WarmSandbox(strongest_sandbox(), folders, [TASKS_MODULE])
         await warm.warm_up()
-        path = make_clip(room.sources / "clip.mp4", CLIP)
+        path = make_clip(folders.sources / "clip.mp4", CLIP)
         path.chmod(0o644)
         try:
             return [await _measure(warm, path, case) for case in CASES]
@@ -81,12 +81,12 @@ async def _measure(warm: WarmSandbox, path: Path, case: tuple[str, str, int]) ->
         await asyncio.to_thread(make_segment, path, rendition, number)
 
     async def forked() -> None:
-        with tempfile.TemporaryDirectory(dir=warm.room.work) as folder:
+        with tempfile.TemporaryDirectory(dir=warm.folders.work) as folder:
             await run_warm(warm, _order(path, rendition, number, Path(folder)))
 
     async def started() -> None:
-        with tempfile.TemporaryDirectory(dir=warm.room.work) as folder:
-            await run_in_sandbox(warm.cage, _order(path, rendition, number, Path(folder)))
+        with tempfile.TemporaryDirectory(dir=warm.folders.work) as folder:
+            await run_in_sandbox(warm.sandbox, _order(path, rendition, number, Path(folder)))
 
     best = [float("inf")] * 3
     for _ in range(ROUNDS):

@@ -177,12 +177,12 @@ async def made_by(workshop: SegmentWorker, rendition_id: str) -> bytes:
     async with workshop.sources.local(KEY) as path:
         paths = {"pictures": str(path), "sound": str(path)}
         async with workshop.run_task(
-            SourceTask(OUTLINE_TASK, paths, LIMITS, (path,)), brake=PauseSwitch()
+            SourceTask(OUTLINE_TASK, paths, LIMITS, (path,)), pause_switch=PauseSwitch()
         ) as done:
             renditions = {each["id"]: each for each in done[0]["renditions"]}
         args = {"source": str(path), "rendition": renditions[rendition_id], "number": 2, "out": "o"}
         async with workshop.run_task(
-            SourceTask(SEGMENT_TASK, args, LIMITS, (path,)), brake=PauseSwitch()
+            SourceTask(SEGMENT_TASK, args, LIMITS, (path,)), pause_switch=PauseSwitch()
         ) as done:
             return (done[1] / "o").read_bytes()
 

@@ -1,4 +1,4 @@
-"""What we rely on in Chromium: its cage, its death, its frame memory. Real browsers only."""
+"""What we rely on in Chromium: its sandbox, its death, its frame memory. Real browsers only."""
 
 import asyncio
 import os
@@ -64,8 +64,8 @@ def empty() -> np.ndarray:
     return np.zeros((SIZE.height_px, SIZE.width_px, 4), np.uint8)
 
 
-def caged_pid(browser: Browser) -> int:
-    """Return Chromium's first process inside the cage."""
+def sandboxed_pid(browser: Browser) -> int:
+    """Return Chromium's first process inside the sandbox."""
     for pid in processes_under(browser.pid):
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
         if b"--remote-debugging-pipe" in command and b"bwrap" not in command.split(b"\0")[0]:
@@ -77,17 +77,17 @@ def caged_pid(browser: Browser) -> int:
 def namespaces(browser: Browser) -> int:
     if browser.confinement is Confinement.UNPRIVILEGED_USER:
         pytest.skip("this machine does not allow bubblewrap, Chromium's outer sandbox")
-    return caged_pid(browser)
+    return sandboxed_pid(browser)
 
 
-def test_the_cage_has_no_network(namespaces: int) -> None:
+def test_the_sandbox_has_no_network(namespaces: int) -> None:
     interfaces = Path(f"/proc/{namespaces}/net/dev").read_text().splitlines()[2:]
     assert [line.split(":")[0].strip() for line in interfaces] == ["lo"]
     ours, theirs = (Path(f"/proc/{pid}/ns/net").readlink() for pid in ("self", namespaces))
     assert ours != theirs
 
 
-def test_the_cage_has_none_of_the_machine_s_files(namespaces: int) -> None:
+def test_the_sandbox_has_none_of_the_machine_s_files(namespaces: int) -> None:
     root = Path(f"/proc/{namespaces}/root")
     assert not any((root / name).exists() for name in ("etc/passwd", "root", "home", "var/lib"))
     assert sorted(entry.name for entry in (root / "etc").iterdir()) == [
@@ -96,14 +96,14 @@ def test_the_cage_has_none_of_the_machine_s_files(namespaces: int) -> None:
     assert not (root / Path(__file__).relative_to("/")).exists()
 
 
-def test_the_cage_can_only_write_what_is_its_own(namespaces: int) -> None:
+def test_the_sandbox_can_only_write_its_own_folders(namespaces: int) -> None:
     mounts = [line.split() for line in Path(f"/proc/{namespaces}/mounts").read_text().splitlines()]
     writable = {m[1] for m in mounts if "rw" in m[3].split(",") and m[2] not in ("proc", "devpts")}
     assert {place for place in writable if not place.startswith("/dev")} <= {"/tmp", "/run"}
     assert all(m[2] == "tmpfs" for m in mounts if m[1] in writable and not m[1].startswith("/dev"))
 
 
-def test_the_cage_holds_no_privilege(namespaces: int) -> None:
+def test_the_sandbox_has_no_privileges(namespaces: int) -> None:
     status = dict(
         line.split(":\t", 1)
         for line in Path(f"/proc/{namespaces}/status").read_text().splitlines()
@@ -118,15 +118,15 @@ def test_the_cage_holds_no_privilege(namespaces: int) -> None:
 
 @pytest.mark.parametrize("confinement", Confinement)
 def test_no_process_is_left_after_closing(confinement: Confinement) -> None:
-    cages = list(Confinement)
-    if cages.index(confinement) < cages.index(strongest_confinement()):
+    confinements = list(Confinement)
+    if confinements.index(confinement) < confinements.index(strongest_confinement()):
         pytest.skip(f"this machine does not allow the sandbox {confinement.name}")
     with open_browser(confinement=confinement) as browser, loaded(browser, "<p>x"):
         pids = [browser.pid, *processes_under(browser.pid)]
         assert len(pids) > 2
         if confinement is Confinement.UNPRIVILEGED_USER:
             assert all(Path(f"/proc/{pid}").stat().st_uid != 0 for pid in pids)
-    # The kernel ends the processes of a cage in its own time.
+    # The kernel takes its time to end the processes of a sandbox.
     give_up_at = time.monotonic() + TIMEOUT_S
     while any(map(is_running, pids)) and time.monotonic() < give_up_at:
         time.sleep(0.02)
@@ -212,7 +212,7 @@ def test_a_slowed_browser_lets_others_go_first_and_is_replaced() -> None:
 
 
 async def test_film_work_restarts_when_its_browser_dies(tmp_path: Path) -> None:
-    studio = FilmThreadPool(1)
+    pool = FilmThreadPool(1)
     others = running_browsers()
     killed: list[int] = []
     films = []
@@ -221,7 +221,7 @@ async def test_film_work_restarts_when_its_browser_dies(tmp_path: Path) -> None:
         if done == 3 and not killed:
             killed.extend(running_browsers() - others)
             for pid in killed:
-                # One that is caged ends with its cage.
+                # One in a sandbox ends with its sandbox.
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
@@ -231,10 +231,10 @@ async def test_film_work_restarts_when_its_browser_dies(tmp_path: Path) -> None:
         films.append(make_film(ORDER, browser, path, limits=FILM_LIMITS, report=report))
 
     try:
-        await studio.warm_up(1)
-        await studio.run(work, owner="owner")
+        await pool.warm_up(1)
+        await pool.run(work, owner="owner")
     finally:
-        await studio.close()
+        await pool.close()
     assert killed
     assert [film.plan.timeline.frame_count for film in films] == [10]
     assert len(decode_frames(tmp_path / "film.mp4")) == 10
@@ -305,7 +305,7 @@ async def test_a_verdict_counts_once_it_is_proven(
 
 
 async def test_cancelled_film_work_stops() -> None:
-    studio = FilmThreadPool(1)
+    pool = FilmThreadPool(1)
     started, asked = threading.Event(), threading.Event()
 
     def work(_browser: Browser, alive: CheckAlive) -> None:
@@ -319,7 +319,7 @@ async def test_cancelled_film_work_stops() -> None:
             raise
 
     try:
-        running = asyncio.create_task(studio.run(work, owner="owner"))
+        running = asyncio.create_task(pool.run(work, owner="owner"))
         await asyncio.to_thread(started.wait)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -327,7 +327,7 @@ async def test_cancelled_film_work_stops() -> None:
         # The thread has ended before the caller goes on and clears away what it used.
         assert asked.is_set()
     finally:
-        await studio.close()
+        await pool.close()
 
 
 def running_browsers() -> set[int]:

@@ -41,38 +41,38 @@ def _no_process_is_left() -> Iterator[None]:
 
 
 @pytest.fixture(params=["strongest", "without namespaces"])
-def cage(request: pytest.FixtureRequest) -> Sandbox:
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     if request.param == "strongest":
         return strongest_sandbox()
     return Sandbox(Isolation.NONE, "as in most containers")
 
 
 @pytest.fixture
-def room() -> Iterator[SandboxFolders]:
-    with open_sandbox_folders() as room:
-        yield room
+def folders() -> Iterator[SandboxFolders]:
+    with open_sandbox_folders() as folders:
+        yield folders
 
 
 @pytest.fixture
-def folder(room: SandboxFolders) -> Path:
-    return Path(tempfile.mkdtemp(dir=room.work))
+def folder(folders: SandboxFolders) -> Path:
+    return Path(tempfile.mkdtemp(dir=folders.work))
 
 
 @pytest.fixture(params=["started", "forked"])
 async def carry_out(
-    request: pytest.FixtureRequest, cage: Sandbox, room: SandboxFolders
+    request: pytest.FixtureRequest, sandbox: Sandbox, folders: SandboxFolders
 ) -> AsyncIterator[CarryOut]:
     """The two ways to a child: what holds for one holds for the other."""
     if request.param == "started":
-        yield partial(run_in_sandbox, cage)
+        yield partial(run_in_sandbox, sandbox)
         return
-    async with open_warm(cage, room) as warm:
+    async with open_warm(sandbox, folders) as warm:
         yield partial(run_warm, warm)
 
 
 @asynccontextmanager
-async def open_warm(cage: Sandbox, room: SandboxFolders) -> AsyncIterator[WarmSandbox]:
-    warm = WarmSandbox(cage, room, [TASKS])
+async def open_warm(sandbox: Sandbox, folders: SandboxFolders) -> AsyncIterator[WarmSandbox]:
+    warm = WarmSandbox(sandbox, folders, [TASKS])
     try:
         assert await warm.warm_up()
         yield warm
@@ -107,34 +107,38 @@ async def test_an_order_may_be_long(run: Run) -> None:
 
 
 @pytest.mark.parametrize("way", ["started", "forked"])
-@pytest.mark.parametrize("walls", Isolation)
+@pytest.mark.parametrize("isolation", Isolation)
 async def test_the_child_sees_what_it_was_given_and_nothing_else(
-    walls: Isolation, way: str, room: SandboxFolders, folder: Path, monkeypatch: pytest.MonkeyPatch
+    isolation: Isolation,
+    way: str,
+    folders: SandboxFolders,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if (
         strongest_sandbox().isolation is not Isolation.NAMESPACES_AND_USER
-        and walls is not Isolation.NONE
+        and isolation is not Isolation.NONE
     ):
         pytest.skip("children are confined in all ways only by root, with user namespaces")
     monkeypatch.setenv("DATABASE_URL", "postgresql://somebody:secret@host/db")
     # Another's source, of another organization, in the same room.
-    given, secret = room.sources / "given", room.sources / "secret"
+    given, secret = folders.sources / "given", folders.sources / "secret"
     secret.write_text("of another organization")
     given.write_text("to read")
     other = folder.with_name("other")
     other.mkdir()
     other.chmod(0o777)
     (other / "begun").write_text("another's work")
-    cage = Sandbox(walls, "")
+    sandbox = Sandbox(isolation, "")
     with socket.create_server(("127.0.0.1", 0)) as server:
         places = {"secret": str(secret), "given": str(given), "port": server.getsockname()[1]}
         order = ConfinedOrder(
             f"{TASKS}:report_access", {**places, "other": str(other)}, LIMITS, folder, (given,)
         )
         if way == "started":
-            seen = await run_in_sandbox(cage, order)
+            seen = await run_in_sandbox(sandbox, order)
         else:
-            async with open_warm(cage, room) as warm:
+            async with open_warm(sandbox, folders) as warm:
                 seen = await run_warm(warm, order)
     assert seen["worked"] == []
     assert seen["priority_limits"] == [[0, 0], [0, 0]]
@@ -144,9 +148,9 @@ async def test_the_child_sees_what_it_was_given_and_nothing_else(
 
 
 async def test_given_files_and_those_in_the_folder_can_be_read(
-    run: Run, room: SandboxFolders, folder: Path
+    run: Run, folders: SandboxFolders, folder: Path
 ) -> None:
-    given, brought = room.sources / "given", folder / "brought"
+    given, brought = folders.sources / "given", folder / "brought"
     given.write_text("one")
     brought.write_text("two")
     brought.chmod(0o600)
@@ -155,9 +159,9 @@ async def test_given_files_and_those_in_the_folder_can_be_read(
 
 
 async def test_a_given_file_with_another_name_stays_as_it_is(
-    run: Run, room: SandboxFolders
+    run: Run, folders: SandboxFolders
 ) -> None:
-    blob, given = room.sources.with_name("blob"), room.sources / "given"
+    blob, given = folders.sources.with_name("blob"), folders.sources / "given"
     blob.write_text("of many names")
     blob.chmod(0o644)
     given.hardlink_to(blob)
@@ -174,9 +178,9 @@ async def test_a_given_file_with_another_name_stays_as_it_is(
 
 
 async def test_a_file_with_another_name_is_never_handed_over(
-    run: Run, room: SandboxFolders, folder: Path
+    run: Run, folders: SandboxFolders, folder: Path
 ) -> None:
-    blob = room.sources.with_name("blob")
+    blob = folders.sources.with_name("blob")
     blob.write_text("of many names")
     (folder / "source").hardlink_to(blob)
     with pytest.raises(ConfinedFailed, match=r"^source: the file has another hard link"):
@@ -223,7 +227,7 @@ async def test_limits_hold_in_every_sandbox(
     assert caught.value.details == {"limit": limit}
 
 
-@pytest.mark.parametrize("cage", ["strongest"], indirect=True)
+@pytest.mark.parametrize("sandbox", ["strongest"], indirect=True)
 @pytest.mark.parametrize(
     ("task", "limits", "limit"),
     [
@@ -272,7 +276,7 @@ async def test_no_answer_is_a_failure(run: Run, task: str) -> None:
         "[" * 100_000,
     ],
 )
-@pytest.mark.parametrize("cage", ["strongest"], indirect=True)
+@pytest.mark.parametrize("sandbox", ["strongest"], indirect=True)
 async def test_forged_messages_of_a_child_are_rejected(line: str, run: Run) -> None:
     with pytest.raises(ConfinedFailed):
         await run("write_forged_messages", line=line)
@@ -291,10 +295,10 @@ async def test_links_and_pipes_left_by_a_child_are_removed(
     assert (tmp_path / "secret").read_text() == "secret"
 
 
-async def test_a_cancelled_run_leaves_no_process(cage: Sandbox, folder: Path) -> None:
+async def test_a_cancelled_run_leaves_no_process(sandbox: Sandbox, folder: Path) -> None:
     started, others = asyncio.Event(), set(foreign_children())
     order = ConfinedOrder(f"{TASKS}:sleep", {}, LIMITS, folder)
-    running = asyncio.create_task(run_in_sandbox(cage, order, lambda _: started.set()))
+    running = asyncio.create_task(run_in_sandbox(sandbox, order, lambda _: started.set()))
     await started.wait()
     sessions = set(foreign_children()) - others
     assert len(sessions) == 1
@@ -328,8 +332,8 @@ asyncio.run(run_in_sandbox(Sandbox(Isolation(sys.argv[1]), ""), order, say))
 """
 
 
-async def test_when_the_parent_is_killed_the_child_dies_too(cage: Sandbox, folder: Path) -> None:
-    command = [sys.executable, "-c", PARENT, cage.isolation.value, str(folder)]
+async def test_when_the_parent_is_killed_the_child_dies_too(sandbox: Sandbox, folder: Path) -> None:
+    command = [sys.executable, "-c", PARENT, sandbox.isolation.value, str(folder)]
     parent = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     assert parent.stdout is not None
     sessions = {int(pid) for pid in (await parent.stdout.readline()).split()}

@@ -236,17 +236,17 @@ async def test_segments_are_removed_with_their_source(
 
 @pytest.mark.parametrize("rendition_id", ["high", "scrub", "audio"])
 async def test_forked_and_started_children_make_the_same(rendition_id: str) -> None:
-    with open_sandbox_folders() as room:
-        source = make_clip(room.sources / "clip.mp4", Clip(duration_s=Fraction(4)))
+    with open_sandbox_folders() as folders:
+        source = make_clip(folders.sources / "clip.mp4", Clip(duration_s=Fraction(4)))
         source.chmod(0o644)
         rendition = make_outline(source, source).find(rendition_id)
         assert rendition is not None
-        warm = WarmSandbox(strongest_sandbox(), room, [TASKS_MODULE])
+        warm = WarmSandbox(strongest_sandbox(), folders, [TASKS_MODULE])
         assert await warm.warm_up()
         args = {"source": str(source), "rendition": rendition.to_json(), "number": 2, "out": "made"}
         made = []
-        for carry_out in (partial(run_warm, warm), partial(run_in_sandbox, warm.cage)):
-            folder = Path(tempfile.mkdtemp(dir=room.work))
+        for carry_out in (partial(run_warm, warm), partial(run_in_sandbox, warm.sandbox)):
+            folder = Path(tempfile.mkdtemp(dir=folders.work))
             await carry_out(ConfinedOrder(SEGMENT_TASK, args, LIMITS, folder, (source,)))
             made.append((folder / "made").read_bytes())
         await warm.close()

@@ -37,13 +37,13 @@ class BlockingRunner:
 async def two_core_worker(pipelines: PipelineHarness, handler: RunStep) -> AsyncIterator[None]:
     """Let a worker do steps as it does on two cores, beside speech."""
     async with AsyncExitStack() as stack:
-        for crew in worker_pools(["speech", "steps"], concurrency=1, slots=1):
+        for pool in worker_pools(["speech", "steps"], concurrency=1, slots=1):
             task = asyncio.create_task(
                 pipelines.app.services.jobs.run_worker(
                     {RUN_STEP: handler},
-                    queues=crew.queues,
-                    concurrency=crew.concurrency,
-                    name=crew.queues[0],
+                    queues=pool.queues,
+                    concurrency=pool.concurrency,
+                    name=pool.queues[0],
                 )
             )
             stack.push_async_callback(_stop, task)

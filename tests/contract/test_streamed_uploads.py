@@ -57,7 +57,7 @@ async def app(app: AppHarness) -> AsyncIterator[AppHarness]:
 async def client(app: AppHarness) -> AsyncIterator[Client]:
     """Our own client, over a real socket; its calls block, so they go into threads."""
     async with serving(app) as url:
-        with Client(url, app.key, patience_s=TIMEOUT_S) as client:
+        with Client(url, app.key, retry_within_s=TIMEOUT_S) as client:
             yield client
 
 

@@ -244,9 +244,9 @@ from framekiln.kit.processes import Program
 async def main():
     async with Supervisor(sink=print, policy=RestartPolicy(first_delay_s=0.01)) as supervisor:
         broken = Program("broken", (sys.executable, "-c", "raise SystemExit(3)"))
-        ward = await supervisor.start(broken)
+        process = await supervisor.start(broken)
         try:
-            await supervisor.wait_until_ready(ward, asyncio.sleep(600))
+            await supervisor.wait_until_ready(process, asyncio.sleep(600))
         except ChildFailed as error:
             print(error.message)
 

@@ -1,4 +1,4 @@
-"""A warm cage: a new process for every order, and the plain way where that cannot be.
+"""A warm sandbox: a new process for every order, and a spawned one where that is impossible.
 
 What a child may and may not do is asked of both ways in `test_confined`.
 """
@@ -32,22 +32,22 @@ Zygotes = Callable[[], set[int]]
 
 
 @pytest.fixture
-def room() -> Iterator[SandboxFolders]:
-    with open_sandbox_folders() as room:
-        yield room
+def folders() -> Iterator[SandboxFolders]:
+    with open_sandbox_folders() as folders:
+        yield folders
 
 
 @pytest.fixture
-async def warm(room: SandboxFolders) -> AsyncIterator[WarmSandbox]:
+async def warm(folders: SandboxFolders) -> AsyncIterator[WarmSandbox]:
     before = set(foreign_children())
-    warm = WarmSandbox(strongest_sandbox(), room, [TASKS])
+    warm = WarmSandbox(strongest_sandbox(), folders, [TASKS])
     yield warm
     await warm.close()
     assert set(foreign_children()) <= before
 
 
 async def run(warm: WarmSandbox, task: str, **args: Any) -> dict[str, Any]:
-    folder = Path(tempfile.mkdtemp(dir=warm.room.work))
+    folder = Path(tempfile.mkdtemp(dir=warm.folders.work))
     return await run_warm(warm, ConfinedOrder(f"{TASKS}:{task}", args, LIMITS, folder))
 
 
@@ -82,7 +82,7 @@ async def test_after_a_crash_there_is_another_zygote(warm: WarmSandbox, zygotes:
 
 
 async def test_a_crash_does_not_disturb_those_beside_it(warm: WarmSandbox) -> None:
-    folder = Path(tempfile.mkdtemp(dir=warm.room.work))
+    folder = Path(tempfile.mkdtemp(dir=warm.folders.work))
     order = ConfinedOrder(f"{TASKS}:wait_for", {"name": "go"}, LIMITS, folder)
     beside = asyncio.create_task(run_warm(warm, order))
     with pytest.raises(ConfinedKilled):
@@ -93,7 +93,7 @@ async def test_a_crash_does_not_disturb_those_beside_it(warm: WarmSandbox) -> No
 
 
 async def test_a_zygote_that_was_killed_is_replaced(warm: WarmSandbox, zygotes: Zygotes) -> None:
-    folder, started = Path(tempfile.mkdtemp(dir=warm.room.work)), asyncio.Event()
+    folder, started = Path(tempfile.mkdtemp(dir=warm.folders.work)), asyncio.Event()
     order = ConfinedOrder(f"{TASKS}:sleep", {}, LIMITS, folder)
     running = asyncio.create_task(run_warm(warm, order, lambda _: started.set()))
     await started.wait()
@@ -115,9 +115,9 @@ async def test_an_order_outside_the_folders_runs_in_its_own_sandbox(
     assert zygotes() == set()
 
 
-async def test_import_failure_falls_back_to_spawned_children(room: SandboxFolders) -> None:
+async def test_import_failure_falls_back_to_spawned_children(folders: SandboxFolders) -> None:
     warm = WarmSandbox(
-        strongest_sandbox(), room, ["tests.support.confined_tasks", "framekiln.nowhere"]
+        strongest_sandbox(), folders, ["tests.support.confined_tasks", "framekiln.nowhere"]
     )
     assert not await warm.warm_up()
     assert await run(warm, "add", numbers=[1]) == {"sum": 1}
@@ -128,13 +128,17 @@ async def test_import_failure_falls_back_to_spawned_children(room: SandboxFolder
 async def test_a_paused_child_makes_no_progress(
     warm: WarmSandbox, zygotes: Zygotes, way: str
 ) -> None:
-    folder, started = Path(tempfile.mkdtemp(dir=warm.room.work)), asyncio.Event()
+    folder, started = Path(tempfile.mkdtemp(dir=warm.folders.work)), asyncio.Event()
     order = ConfinedOrder(f"{TASKS}:wait_for", {"name": "go"}, LIMITS, folder)
-    brake = PauseSwitch()
-    carry_out = partial(run_in_sandbox, warm.cage) if way == "started" else partial(run_warm, warm)
-    running = asyncio.create_task(carry_out(order, lambda _: started.set(), brake=brake))
+    pause_switch = PauseSwitch()
+    carry_out = (
+        partial(run_in_sandbox, warm.sandbox) if way == "started" else partial(run_warm, warm)
+    )
+    running = asyncio.create_task(
+        carry_out(order, lambda _: started.set(), pause_switch=pause_switch)
+    )
     await started.wait()
-    brake.pause()
+    pause_switch.pause()
 
     async def is_stopped() -> bool:
         return states_of_leaves(zygotes()) == {"T"}
@@ -143,7 +147,7 @@ async def test_a_paused_child_makes_no_progress(
     (folder / "go").touch()
     await asyncio.sleep(0.1)
     assert not running.done()
-    brake.resume()
+    pause_switch.resume()
     assert await running == {"found": True}
 
 
@@ -161,11 +165,11 @@ def states_of_leaves(roots: set[int]) -> set[str]:
 
 
 async def test_a_child_started_while_paused_stays_paused(warm: WarmSandbox) -> None:
-    folder = Path(tempfile.mkdtemp(dir=warm.room.work))
-    brake = PauseSwitch()
-    brake.pause()
+    folder = Path(tempfile.mkdtemp(dir=warm.folders.work))
+    pause_switch = PauseSwitch()
+    pause_switch.pause()
     order = ConfinedOrder(f"{TASKS}:add", {"numbers": [1]}, LIMITS, folder)
-    running = asyncio.create_task(run_warm(warm, order, brake=brake))
+    running = asyncio.create_task(run_warm(warm, order, pause_switch=pause_switch))
     await asyncio.sleep(0.3)
-    brake.resume()
+    pause_switch.resume()
     assert await running == {"sum": 1}

@@ -86,7 +86,7 @@ class ChaosScenario:
     endpoint: EndpointProcess
     pipeline_id: str
     file_id: str
-    patience_s: float
+    retry_within_s: float
     """So long a run may take after the last kill."""
     kills: Counter[str] = field(default_factory=Counter)
 
@@ -99,7 +99,7 @@ class ChaosScenario:
 
     def ended(self, run_id: str) -> RemoteRun:
         """Return a run when it has ended."""
-        deadline = time.monotonic() + self.patience_s
+        deadline = time.monotonic() + self.retry_within_s
 
         def look(run: RemoteRun) -> None:
             assert time.monotonic() < deadline, f"{run}; log:\n{self.service.log_tail()}"
@@ -147,7 +147,7 @@ class ChaosScenario:
 
     def _spare_last_attempts(self) -> None:
         """Wait: three attempts without an answer are a failure, and rightly so."""
-        deadline = time.monotonic() + self.patience_s
+        deadline = time.monotonic() + self.retry_within_s
         while any(_is_at_its_last(each) for run in self._runs() for each in run.steps):
             assert time.monotonic() < deadline, f"no end of it:\n{self.service.log_tail()}"
             time.sleep(_PAUSE_S)
@@ -197,12 +197,12 @@ class ReviewerThread(Thread):
 
 
 @contextmanager
-def open_chaos(service: Service, folder: Path, *, patience_s: float) -> Iterator[ChaosScenario]:
+def open_chaos(service: Service, folder: Path, *, retry_within_s: float) -> Iterator[ChaosScenario]:
     """Prepare everything on a service: a film that is ready, an endpoint, a reviewer at work."""
     with (
         running_endpoint(folder) as endpoint,
         service.open_account("storm") as account,
-        Client(service.url, account.api_key, patience_s=patience_s) as client,
+        Client(service.url, account.api_key, retry_within_s=retry_within_s) as client,
         ReviewerThread(client),
     ):
         registered = [
@@ -212,7 +212,7 @@ def open_chaos(service: Service, folder: Path, *, patience_s: float) -> Iterator
         pipeline = client.pipelines.create("storm", definition(*(each.id for each in registered)))
         film = client.files.upload(make_clip(folder / "film.mp4", FILM))
         client.files.wait_ready(film.id)
-        yield ChaosScenario(folder, service, client, endpoint, pipeline.id, film.id, patience_s)
+        yield ChaosScenario(folder, service, client, endpoint, pipeline.id, film.id, retry_within_s)
 
 
 def kill_at_random(storm: ChaosScenario, *, run_count: int, kill_count: int) -> None:
@@ -306,14 +306,16 @@ def main() -> None:
     options.add_argument("--runs", type=int, default=200)
     options.add_argument("--kills", type=int, default=60)
     options.add_argument("--folder", type=Path, help="kept; without it, a new one that is not")
-    options.add_argument("--patience", type=float, default=3600, help="seconds after the last kill")
+    options.add_argument(
+        "--retry-within", type=float, default=3600, help="seconds after the last kill"
+    )
     asked = options.parse_args()
     with tempfile.TemporaryDirectory() as passing:
         folder = asked.folder or Path(passing)
         folder.mkdir(parents=True, exist_ok=True)
         with (
             running_service(folder, FRAMEKILN_FETCH_ALLOW="127.0.0.1") as service,
-            open_chaos(service, folder, patience_s=asked.patience) as storm,
+            open_chaos(service, folder, retry_within_s=asked.retry_within) as storm,
         ):
             report = check_chaos(storm, run_count=asked.runs, kill_count=asked.kills)
     print(json.dumps(report, indent=2))  # noqa: T201  # for whoever started it

@@ -141,9 +141,11 @@ async def start_postgres(supervisor: Supervisor, postgres: EmbeddedPostgres) -> 
         stop_timeout_s=_DATABASE_ENDS_WITHIN_S,
         needs_clean_stop=True,
     )
-    ward = await supervisor.start(program, before_restart=postgres.prepare, policy=RESTART_AT_ONCE)
+    process = await supervisor.start(
+        program, before_restart=postgres.prepare, policy=RESTART_AT_ONCE
+    )
     supervisor.add_cleanup(postgres.leave)
-    await supervisor.wait_until_ready(ward, postgres.wait_ready(_FIRST_START_WITHIN_S))
+    await supervisor.wait_until_ready(process, postgres.wait_ready(_FIRST_START_WITHIN_S))
 
 
 def write_to_stderr(name: str, line: str) -> None:

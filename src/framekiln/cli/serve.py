@@ -137,10 +137,10 @@ async def _start_service(
     settings: Settings, supervisor: Supervisor, programs: list[Program]
 ) -> None:
     api, *workers = programs
-    ward = await supervisor.start(api)
+    process = await supervisor.start(api)
     for program in workers:
         await supervisor.start(program)
-    await supervisor.wait_until_ready(ward, _wait_ready(local_url(settings.host, settings.port)))
+    await supervisor.wait_until_ready(process, _wait_ready(local_url(settings.host, settings.port)))
 
 
 def child_programs(

@@ -107,21 +107,23 @@ class Supervisor:
         policy: RestartPolicy | None = None,
     ) -> ManagedProcess:
         """Start a program and keep it running."""
-        ward = ManagedProcess(program, policy or self._policy, before_restart)
-        self._processes.append(ward)
-        await self._spawn(ward)
-        ward.monitor = asyncio.create_task(self._monitor(ward), name=f"care for {program.name}")
-        return ward
+        process = ManagedProcess(program, policy or self._policy, before_restart)
+        self._processes.append(process)
+        await self._spawn(process)
+        process.monitor = asyncio.create_task(
+            self._monitor(process), name=f"care for {program.name}"
+        )
+        return process
 
-    async def wait_until_ready(self, ward: ManagedProcess, ready: Awaitable[None]) -> None:
+    async def wait_until_ready(self, process: ManagedProcess, ready: Awaitable[None]) -> None:
         """Wait for `ready`, unless the child repeatedly exits before."""
         asked = asyncio.ensure_future(ready)
-        gave_up = asyncio.create_task(ward.gave_up.wait())
+        gave_up = asyncio.create_task(process.gave_up.wait())
         try:
             await asyncio.wait([asked, gave_up], return_when=asyncio.FIRST_COMPLETED)
             if not asked.done():
                 raise ChildFailed(
-                    f"{ward.program.name} exited {ward.deaths} times while starting;"
+                    f"{process.program.name} exited {process.deaths} times while starting;"
                     " see its output above"
                 )
             await asked
@@ -136,16 +138,16 @@ class Supervisor:
 
     def kill_children(self) -> None:
         """Kill children, except for those that need a clean stop."""
-        for ward in self._processes:
-            if ward.child and not ward.program.needs_clean_stop:
-                ward.child.kill()
+        for process in self._processes:
+            if process.child and not process.program.needs_clean_stop:
+                process.child.kill()
 
     async def stop(self) -> None:
         """Stop every child, the last started first, and kill their orphans."""
         if self._reaper:
             self._reaper.cancel()
-        for ward in reversed(self._processes):
-            await self._end(ward)
+        for process in reversed(self._processes):
+            await self._end(process)
         self._processes.clear()
         for _ in range(_ORPHAN_ROUNDS):
             if not end_orphans(self._not_ours):
@@ -154,53 +156,55 @@ class Supervisor:
         while self._when_stopped:
             self._when_stopped.pop()()
 
-    async def _end(self, ward: ManagedProcess) -> None:
-        if ward.monitor:
-            ward.monitor.cancel()
-            await asyncio.gather(ward.monitor, return_exceptions=True)
-        if ward.child:
-            await ward.child.stop()
+    async def _end(self, process: ManagedProcess) -> None:
+        if process.monitor:
+            process.monitor.cancel()
+            await asyncio.gather(process.monitor, return_exceptions=True)
+        if process.child:
+            await process.child.stop()
 
-    async def _spawn(self, ward: ManagedProcess) -> None:
+    async def _spawn(self, process: ManagedProcess) -> None:
         self._starting += 1
         try:
-            if ward.deaths and ward.before_restart:
-                await ward.before_restart()
-            ward.child = await ChildProcess.start(ward.program, self._sink)
+            if process.deaths and process.before_restart:
+                await process.before_restart()
+            process.child = await ChildProcess.start(process.program, self._sink)
         finally:
             self._starting -= 1
 
-    async def _monitor(self, ward: ManagedProcess) -> None:
+    async def _monitor(self, process: ManagedProcess) -> None:
         deaths_in_a_row = 0
-        while ward.child:
+        while process.child:
             born = time.monotonic()
-            code = await ward.child.wait()
-            end_orphans(self._known(), mark=ward.child.mark)
-            ward.child = None
+            code = await process.child.wait()
+            end_orphans(self._known(), mark=process.child.mark)
+            process.child = None
             lived_s = time.monotonic() - born
-            deaths_in_a_row = 1 if lived_s >= ward.policy.healthy_after_s else deaths_in_a_row + 1
-            self._count_death(ward)
-            await self._restart(ward, code, deaths_in_a_row)
+            deaths_in_a_row = (
+                1 if lived_s >= process.policy.healthy_after_s else deaths_in_a_row + 1
+            )
+            self._count_death(process)
+            await self._restart(process, code, deaths_in_a_row)
 
-    async def _restart(self, ward: ManagedProcess, code: int, deaths_in_a_row: int) -> None:
+    async def _restart(self, process: ManagedProcess, code: int, deaths_in_a_row: int) -> None:
         """Restart the process after its delay, until it has started."""
-        while ward.child is None:
-            pause_s = ward.policy.delay_s(deaths_in_a_row)
+        while process.child is None:
+            pause_s = process.policy.delay_s(deaths_in_a_row)
             self._log(
-                f"{ward.program.name} ended ({describe_exit(code)}); restart in {pause_s:g} s"
+                f"{process.program.name} ended ({describe_exit(code)}); restart in {pause_s:g} s"
             )
             await asyncio.sleep(pause_s)
             try:
-                await self._spawn(ward)
+                await self._spawn(process)
             except (OSError, Unavailable) as error:
-                self._log(f"{ward.program.name} cannot be started: {error}")
+                self._log(f"{process.program.name} cannot be started: {error}")
                 deaths_in_a_row += 1
-                self._count_death(ward)
+                self._count_death(process)
 
-    def _count_death(self, ward: ManagedProcess) -> None:
-        ward.deaths += 1
-        if ward.deaths >= ward.policy.deaths_while_starting:
-            ward.gave_up.set()
+    def _count_death(self, process: ManagedProcess) -> None:
+        process.deaths += 1
+        if process.deaths >= process.policy.deaths_while_starting:
+            process.gave_up.set()
 
     async def _reap(self) -> None:
         """Reap orphaned processes of children, as long as we run."""
@@ -211,8 +215,8 @@ class Supervisor:
                 reap_orphans(self._known())
 
     def _known(self) -> set[int]:
-        wards = {ward.child.pid for ward in self._processes if ward.child}
-        return wards | self._not_ours
+        pids = {process.child.pid for process in self._processes if process.child}
+        return pids | self._not_ours
 
     def _log(self, text: str) -> None:
         self._sink("serve", text)

@@ -17,10 +17,7 @@ from framekiln.client.webhooks import RemoteWebhooks
 
 
 class Client:
-    """`Client("http:
-
-    127.0.0.1:8080", key).files.upload(path)`; `options`: `ServiceConnection`.
-    """
+    """The service at `base_url`; `options` are those of `ServiceConnection`."""
 
     def __init__(self, base_url: str, api_key: str, **options: Any) -> None:
         self.base_url = base_url

@@ -29,11 +29,11 @@ class ServiceConnection:
         base_url: str,
         api_key: str | None,
         *,
-        patience_s: float = RETRY_WITHIN_S,
+        retry_within_s: float = RETRY_WITHIN_S,
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._patience_s = patience_s
+        self._retry_within_s = retry_within_s
         self._sleep = sleep
         self._http = httpx.Client(
             base_url=base_url,
@@ -48,8 +48,8 @@ class ServiceConnection:
 
     def request(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Send a request and retry until there is a response: only for idempotent requests."""
-        for patience in self.retries():
-            with patience:
+        for attempt in self.retries():
+            with attempt:
                 return self.request_once(method, path, **request)
         raise AssertionError("the last retry raises")
 
@@ -86,21 +86,21 @@ class ServiceConnection:
         Use each one as a block: it suppresses `ServiceUnreachable`. `worked` restarts the time
         limit.
         """
-        patience = Retry(self._patience_s, self._sleep)
+        attempt = Retry(self._retry_within_s, self._sleep)
         while True:
-            yield patience
+            yield attempt
 
 
 class Retry:
     """How long to retry when the service does not respond."""
 
-    def __init__(self, patience_s: float, sleep: Callable[[float], None]) -> None:
-        self._patience_s, self._sleep = patience_s, sleep
+    def __init__(self, retry_within_s: float, sleep: Callable[[float], None]) -> None:
+        self._retry_within_s, self._sleep = retry_within_s, sleep
         self.worked()
 
     def worked(self) -> None:
         """Restart the time limit: there was progress."""
-        self._deadline = time.monotonic() + self._patience_s
+        self._deadline = time.monotonic() + self._retry_within_s
         self._pause_s = _FIRST_PAUSE_S
 
     def __enter__(self) -> "Retry":
@@ -206,10 +206,10 @@ OnFraction = Callable[[float], None]
 
 def follow_progress(connection: ServiceConnection, path: str, on_fraction: OnFraction) -> None:
     """Return when the stream reports `complete`; raises `EndedBadly` with the reason on `error`."""
-    for patience in connection.retries():
-        with patience, connection.stream(path) as answer:
+    for attempt in connection.retries():
+        with attempt, connection.stream(path) as answer:
             for name, data in _events(answer):
-                patience.worked()
+                attempt.worked()
                 if name == "error":
                     raise EndedBadly(data, error=data.partition(":")[0])
                 if name == "complete":

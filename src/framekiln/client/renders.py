@@ -40,8 +40,8 @@ class RemoteRenders:
 
     def download(self, render_id: str, path: Path) -> None:
         """Write the output to a local file, which appears complete or not at all."""
-        for patience in self._connection.retries():
-            with patience:
+        for attempt in self._connection.retries():
+            with attempt:
                 self._download(f"{_RENDERS}/{render_id}.mp4", path)
                 return
 

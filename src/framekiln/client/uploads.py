@@ -137,19 +137,19 @@ def send_file(connection: ServiceConnection, address: str, path: Path, on_bytes:
     """Send the missing bytes of a file to its upload URL; return the last response."""
     size_bytes = file_size(path)
     with path.open("rb") as file:
-        for patience in connection.retries():
+        for attempt in connection.retries():
             # After any error, the service knows how much it has received.
-            with patience:
+            with attempt:
                 state = json_object(connection.request_once("GET", address))
                 while not state["complete"]:
                     on_bytes(state["next_byte"], size_bytes)
                     before = state["next_byte"]
                     state = _send_chunk(connection, address, file, before, size_bytes)
                     if state["next_byte"] > before:
-                        patience.worked()
+                        attempt.worked()
                 on_bytes(size_bytes, size_bytes)
                 return state
-    raise AssertionError("patience ends with an error")
+    raise AssertionError("the last attempt raises its error")
 
 
 def _send_chunk(

@@ -267,14 +267,14 @@ class EmbeddedPostgres:
         Postgres would refuse to start. The server's processes are those that run inside the
         cluster's folder.
         """
-        for order, patience_s in _ORDERS_TO_END:
+        for order, within_s in _ORDERS_TO_END:
             left = self._processes()
             if not left:
                 break
             first = self._postmaster_pid()
             # The postmaster forwards signals; without it each process gets its own.
             _send(order, [first] if first in left and order != signal.SIGKILL else left)
-            await self._wait_gone(patience_s)
+            await self._wait_gone(within_s)
         if left := self._processes():
             raise PostgresFailed(
                 f"an older Postgres (pid {left[0]}) on {self._cluster} does not stop"
@@ -284,8 +284,8 @@ class EmbeddedPostgres:
     def _processes(self) -> list[int]:
         return processes_in_folder(self._cluster.resolve(), name="postgres")
 
-    async def _wait_gone(self, patience_s: float) -> None:
-        for _ in range(int(patience_s / _POLL_S)):
+    async def _wait_gone(self, within_s: float) -> None:
+        for _ in range(int(within_s / _POLL_S)):
             if not self._processes():
                 return
             await asyncio.sleep(_POLL_S)

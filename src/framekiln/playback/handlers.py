@@ -72,8 +72,8 @@ class ProbeSource:
                 return
             async with _recording(lambda failure: self._fail(source_id, failure)):
                 tracks, expires_at = await self._fetch(source)
-                async with self.worker.priority.admit(work, is_ahead=is_ahead) as brake:
-                    outline = await self._probe(tracks, brake)
+                async with self.worker.priority.admit(work, is_ahead=is_ahead) as pause_switch:
+                    outline = await self._probe(tracks, pause_switch)
                 async with self.database.transaction() as connection:
                     await store.set_ready(
                         connection,
@@ -91,7 +91,7 @@ class ProbeSource:
         asset = await self.ingest.get(source.organization_id, source.address)
         return SourceTracks(asset.blob_key, asset.blob_key), asset.expires_at
 
-    async def _probe(self, tracks: SourceTracks, brake: PauseSwitch) -> Outline:
+    async def _probe(self, tracks: SourceTracks, pause_switch: PauseSwitch) -> Outline:
         files, keys = self.worker.sources, (tracks.pictures_key, tracks.sound_key)
         async with AsyncExitStack() as stack:
             pictures, sound = [
@@ -106,7 +106,9 @@ class ProbeSource:
                 _LOOK_LIMITS,
                 tuple({path for path in (pictures, sound) if path}),
             )
-            result, _ = await stack.enter_async_context(self.worker.run_task(task, brake=brake))
+            result, _ = await stack.enter_async_context(
+                self.worker.run_task(task, pause_switch=pause_switch)
+            )
         return Outline.from_json(result)
 
     async def _fail(self, source_id: SourceId, failure: Mapping[str, Any]) -> None:
@@ -133,7 +135,7 @@ class MakeSegment:
         if not is_ahead and turns.promote(work):
             return
         async with (
-            turns.admit(work, is_ahead=is_ahead) as brake,
+            turns.admit(work, is_ahead=is_ahead) as pause_switch,
             store.try_work_lock(self.database, work) as is_ours,
         ):
             if not is_ours or await self._is_made(source_id, name):
@@ -143,14 +145,19 @@ class MakeSegment:
             if source is None or not rendition:
                 return
             async with _recording(lambda failure: self._record(source_id, name, failure)):
-                await self._make(source, rendition, name, brake=brake)
+                await self._make(source, rendition, name, pause_switch=pause_switch)
                 await self._record(source_id, name, None)
                 if await _find(self.database, source_id) is None:
                     # The source was removed in the meantime, with all its segments.
                     await self.blobs.delete(segment_key(source, name))
 
     async def _make(
-        self, source: PlaybackSource, rendition: Rendition, name: SegmentName, *, brake: PauseSwitch
+        self,
+        source: PlaybackSource,
+        rendition: Rendition,
+        name: SegmentName,
+        *,
+        pause_switch: PauseSwitch,
     ) -> None:
         async with self.worker.sources.local(source.key_of(name.rendition_id)) as path:
             args = {
@@ -160,7 +167,7 @@ class MakeSegment:
                 "out": _OUT,
             }
             task = SourceTask(SEGMENT_TASK, args, _MAKE_LIMITS, (path,))
-            async with self.worker.run_task(task, brake=brake) as (_, folder):
+            async with self.worker.run_task(task, pause_switch=pause_switch) as (_, folder):
                 await self.blobs.put_file(segment_key(source, name), folder / _OUT)
 
     async def _is_made(self, source_id: SourceId, name: SegmentName) -> bool:

@@ -55,8 +55,8 @@ class PriorityGate:
     async def admit(self, work: str, *, is_ahead: bool) -> AsyncIterator[PauseSwitch]:
         """Run the block as requested or background work."""
         if is_ahead:
-            async with self.background(work) as brake:
-                yield brake
+            async with self.background(work) as pause_switch:
+                yield pause_switch
         else:
             with self.requested():
                 yield PauseSwitch()

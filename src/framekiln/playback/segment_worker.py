@@ -38,18 +38,18 @@ class SegmentWorker:
 
     @asynccontextmanager
     async def run_task(
-        self, task: SourceTask, *, brake: PauseSwitch
+        self, task: SourceTask, *, pause_switch: PauseSwitch
     ) -> AsyncIterator[tuple[dict[str, Any], Path]]:
         """Run a task; yield its result and its output folder, which lasts as long as the block."""
-        with tempfile.TemporaryDirectory(dir=self.sandbox.room.work) as folder:
+        with tempfile.TemporaryDirectory(dir=self.sandbox.folders.work) as folder:
             order = ConfinedOrder(task.name, task.args, task.limits, Path(folder), task.sources)
-            answer = await run_warm(self.sandbox, order, brake=brake)
+            answer = await run_warm(self.sandbox, order, pause_switch=pause_switch)
             yield answer, Path(folder)
 
 
 @asynccontextmanager
 async def open_segment_worker(blobs: BlobStore) -> AsyncIterator[SegmentWorker]:
     """Open all resources; they are freed with the worker."""
-    with open_sandbox_folders() as room:
-        async with open_warm_sandbox(room, [TASKS_MODULE]) as warm:
-            yield SegmentWorker(SourceFiles(blobs, room.sources), warm)
+    with open_sandbox_folders() as folders:
+        async with open_warm_sandbox(folders, [TASKS_MODULE]) as warm:
+            yield SegmentWorker(SourceFiles(blobs, folders.sources), warm)

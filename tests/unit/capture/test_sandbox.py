@@ -20,7 +20,7 @@ def wrapped(confinement: Confinement) -> list[str]:
 
 
 def test_chromium_keeps_its_own_sandbox_wherever_it_can() -> None:
-    has_none = {cage: "--no-sandbox" in wrapped(cage) for cage in Confinement}
+    has_none = {confinement: "--no-sandbox" in wrapped(confinement) for confinement in Confinement}
     assert has_none == {
         Confinement.NAMESPACES_AND_SECCOMP: False,
         Confinement.NAMESPACES: True,
@@ -29,12 +29,12 @@ def test_chromium_keeps_its_own_sandbox_wherever_it_can() -> None:
 
 
 @BOTH_USERS
-@pytest.mark.parametrize("cage", BUBBLEWRAP)
+@pytest.mark.parametrize("confinement", BUBBLEWRAP)
 def test_bubblewrap_shares_nothing_and_dies_with_us(
-    cage: Confinement, uid: int, monkeypatch: pytest.MonkeyPatch
+    confinement: Confinement, uid: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: uid)
-    command = wrapped(cage)
+    command = wrapped(confinement)
     assert {"--die-with-parent", "--new-session", "--clearenv"} <= set(command)
     assert "--unshare-all" in command or {
         f"--unshare-{name}" for name in ("ipc", "pid", "net", "uts")
@@ -47,12 +47,12 @@ def test_bubblewrap_shares_nothing_and_dies_with_us(
 
 
 @BOTH_USERS
-@pytest.mark.parametrize("cage", Confinement)
+@pytest.mark.parametrize("confinement", Confinement)
 def test_root_never_runs_chromium_as_root(
-    cage: Confinement, uid: int, monkeypatch: pytest.MonkeyPatch
+    confinement: Confinement, uid: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: uid)
-    changes_user = any(argument.startswith("--reuid=") for argument in wrapped(cage))
+    changes_user = any(argument.startswith("--reuid=") for argument in wrapped(confinement))
     assert changes_user == (uid == 0)
 
 
@@ -64,17 +64,17 @@ def test_without_bubblewrap_it_runs_unprivileged() -> None:
     assert not Confinement.UNPRIVILEGED_USER.is_enough
 
 
-@pytest.mark.parametrize("cage", Confinement)
-def test_the_kernel_limits_what_it_can(cage: Confinement) -> None:
-    command = wrapped(cage)
+@pytest.mark.parametrize("confinement", Confinement)
+def test_the_kernel_limits_what_it_can(confinement: Confinement) -> None:
+    command = wrapped(confinement)
     limits = command[command.index("prlimit") + 1 : command.index("chromium")]
     assert {"--core=0", f"--fsize={200 << 20}", f"--data={16 << 30}"} <= set(limits)
     assert {"--rtprio=0", "--nice=0"} <= set(limits)
 
 
-@pytest.mark.parametrize("cage", BUBBLEWRAP)
-def test_every_writable_folder_has_a_size(cage: Confinement) -> None:
-    command = wrapped(cage)
+@pytest.mark.parametrize("confinement", BUBBLEWRAP)
+def test_every_writable_folder_has_a_size(confinement: Confinement) -> None:
+    command = wrapped(confinement)
     folders = [i for i, argument in enumerate(command) if argument == "--tmpfs"]
     assert {command[i + 1] for i in folders} == {"/tmp", "/dev/shm", "/run"}
     assert all(command[i - 2] == "--size" for i in folders)

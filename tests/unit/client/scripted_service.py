@@ -45,7 +45,7 @@ class ScriptedService:
         self.client = Client(
             "http://desk",
             "ef_a_b",
-            patience_s=TIMEOUT_S,
+            retry_within_s=TIMEOUT_S,
             transport=transport,
             sleep=self.pauses_s.append,
         )

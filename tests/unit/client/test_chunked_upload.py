@@ -35,7 +35,7 @@ def send(path: Path, monkeypatch: pytest.MonkeyPatch) -> Send:
         connection = ServiceConnection(
             "http://desk",
             "ef_a_b",
-            patience_s=TIMEOUT_S,
+            retry_within_s=TIMEOUT_S,
             transport=httpx.MockTransport(endpoints),
             sleep=lambda _: None,
         )
@@ -104,7 +104,7 @@ def test_retries_stop_after_the_time_limit(path: Path) -> None:
         raise httpx.ConnectError("refused", request=request)
 
     connection = ServiceConnection(
-        "http://desk", "k", patience_s=0.05, transport=httpx.MockTransport(nobody)
+        "http://desk", "k", retry_within_s=0.05, transport=httpx.MockTransport(nobody)
     )
     with pytest.raises(ServiceUnreachable, match="does not answer"):
         send_file(connection, "/upload", path, lambda *_: None)

@@ -24,7 +24,7 @@ def client(*answers: httpx.Response | Exception) -> tuple[Client, list[httpx.Req
         return answer
 
     options = {"transport": httpx.MockTransport(service), "sleep": lambda _: None}
-    return Client("http://service", "ef_secret_id", patience_s=TIMEOUT_S, **options), asked
+    return Client("http://service", "ef_secret_id", retry_within_s=TIMEOUT_S, **options), asked
 
 
 def test_every_request_has_the_key() -> None:
@@ -62,9 +62,9 @@ def test_a_pause_lasts_until_the_service_wants_to_be_asked() -> None:
     )
     transport = httpx.MockTransport(lambda _: next(answers))
     service = Client(
-        "http://service", "k", patience_s=TIMEOUT_S, transport=transport, sleep=pauses.append
+        "http://service", "k", retry_within_s=TIMEOUT_S, transport=transport, sleep=pauses.append
     )
-    # The second pause would be longer than the client's patience.
+    # The second pause would end after `retry_within_s`.
     with pytest.raises(ServiceUnreachable):
         service.renders.get("r")
     assert pauses == [30]

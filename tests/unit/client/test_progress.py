@@ -17,7 +17,7 @@ def followed(*answers: httpx.Response) -> list[float]:
     connection = ServiceConnection(
         "http://service",
         "k",
-        patience_s=TIMEOUT_S,
+        retry_within_s=TIMEOUT_S,
         transport=httpx.MockTransport(lambda _: waiting.pop(0)),
         sleep=lambda _: None,
     )

@@ -1,4 +1,4 @@
-"""A brake holds a child and its clock."""
+"""A PauseSwitch stops a child and its clock."""
 
 import asyncio
 import signal
@@ -9,17 +9,17 @@ from framekiln.kit.confined.pause import PauseSwitch
 
 
 async def test_the_timeout_stops_while_the_child_is_paused() -> None:
-    brake = PauseSwitch()
+    pause_switch = PauseSwitch()
     sent: list[signal.Signals] = []
 
     async def be_held() -> None:
         async with asyncio.timeout(0.05) as clock:
-            with brake.control(sent.append, clock):
-                brake.pause()
+            with pause_switch.control(sent.append, clock):
+                pause_switch.pause()
                 assert clock.when() is None
                 # Longer than there was time: nothing ends.
                 await asyncio.sleep(0.1)
-                brake.resume()
+                pause_switch.resume()
                 assert clock.when() is not None
                 # What was left is left.
                 await asyncio.sleep(60)
@@ -30,16 +30,16 @@ async def test_the_timeout_stops_while_the_child_is_paused() -> None:
 
 
 async def test_pausing_twice_is_idempotent() -> None:
-    brake = PauseSwitch()
+    pause_switch = PauseSwitch()
     sent: list[signal.Signals] = []
     async with asyncio.timeout(60) as clock:
-        brake.resume()
-        brake.pause()
-        brake.pause()
-        with brake.control(sent.append, clock):
+        pause_switch.resume()
+        pause_switch.pause()
+        pause_switch.pause()
+        with pause_switch.control(sent.append, clock):
             assert sent == [signal.SIGSTOP]
-            brake.resume()
-            brake.resume()
+            pause_switch.resume()
+            pause_switch.resume()
             await asyncio.sleep(0)
-        brake.pause()
+        pause_switch.pause()
     assert sent == [signal.SIGSTOP, signal.SIGCONT]

@@ -22,8 +22,8 @@ class Ahead:
         await self._task
 
     async def _run(self) -> None:
-        async with self._turns.background(self._work) as brake, asyncio.timeout(60) as clock:
-            with brake.control(self.sent.append, clock):
+        async with self._turns.background(self._work) as pause_switch, asyncio.timeout(60) as clock:
+            with pause_switch.control(self.sent.append, clock):
                 self.has_begun.set()
                 await self._end.wait()
 

@@ -4,8 +4,8 @@ from framekiln.worker.pools import WorkerPool, worker_pools
 
 
 def test_light_queues_share_and_heavy_ones_do_not() -> None:
-    crews = worker_pools(["control", "io", "files", "speech"], concurrency=20, slots=2)
-    assert crews == [
+    found = worker_pools(["control", "io", "files", "speech"], concurrency=20, slots=2)
+    assert found == [
         WorkerPool(("control", "io"), 20),
         WorkerPool(("files",), 2),
         WorkerPool(("speech",), 2),

@@ -81,23 +81,23 @@ def _lock_in(order: dict[str, Any], parent: int) -> bool:
     libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     # A core size limit of zero does not stop a core dump that is piped to a program.
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-    walls = order["landlock"]
+    readable = order["landlock"]
     is_kept_in = False
-    if walls is not None:
+    if readable is not None:
         if os.getppid() != parent:
             os._exit(1)
-        is_kept_in = restrict_paths(map(Path, walls), map(Path, order["writable"]))
+        is_kept_in = restrict_paths(map(Path, readable), map(Path, order["writable"]))
     return forbid_risky_calls(may_change_files=bool(order["writable"])) and is_kept_in
 
 
 def probe() -> list[str]:
     """Apply all restrictions and return the names of those that succeeded."""
-    worn = [f"user {os.geteuid()}"]
+    restrictions = [f"user {os.geteuid()}"]
     if restrict_paths([Path(sys.prefix)], []):
-        worn.append("landlock")
+        restrictions.append("landlock")
     if forbid_risky_calls():
-        worn.append("seccomp")
-    return worn
+        restrictions.append("seccomp")
+    return restrictions
 
 
 def _line(message: dict[str, Any]) -> bytes:

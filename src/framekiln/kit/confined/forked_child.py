@@ -47,16 +47,16 @@ class ZygoteHandle:
         asyncio.get_running_loop().add_reader(control.fileno(), self._receive)
 
     @classmethod
-    async def start(cls, cage: Sandbox, view: VisibleFiles, modules: Sequence[str]) -> Self:
+    async def start(cls, sandbox: Sandbox, view: VisibleFiles, modules: Sequence[str]) -> Self:
         """Start a zygote and wait until it has imported everything."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
-        is_alone = "1" if cage.isolation is Isolation.NONE else "0"
+        is_alone = "1" if sandbox.isolation is Isolation.NONE else "0"
         module = (_ZYGOTE, str(theirs.fileno()), is_alone, *modules)
         with theirs, ExitStack() as stack:
             stack.callback(ours.close)
             process = await start_process(
-                child_command(cage.isolation, view, module),
+                child_command(sandbox.isolation, view, module),
                 child_environment(view),
                 stdin=asyncio.subprocess.DEVNULL,
                 output=asyncio.subprocess.DEVNULL,

@@ -71,12 +71,16 @@ async def open_pipe() -> AsyncIterator[tuple[asyncio.StreamReader, Any]]:
 
 
 async def outcome(
-    child: ConfinedChild, order: ConfinedOrder, *, on_report: OnReport | None, brake: PauseSwitch
+    child: ConfinedChild,
+    order: ConfinedOrder,
+    *,
+    on_report: OnReport | None,
+    pause_switch: PauseSwitch,
 ) -> dict[str, Any]:
     """Return the child's result, or raise its error."""
     try:
         async with asyncio.timeout(order.limits.wall_s) as clock:
-            with brake.control(child.signal, clock):
+            with pause_switch.control(child.signal, clock):
                 message = await _listen(child, order, on_report)
             if message is None:
                 await _raise_end(child, order)

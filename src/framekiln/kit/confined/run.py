@@ -39,10 +39,10 @@ async def run_confined(
     network, and it cannot start processes. A `FramekilnError` of the task is raised unchanged.
     It may have to wait for a place (`budget`).
     """
-    cage = await asyncio.to_thread(strongest_sandbox)
+    sandbox = await asyncio.to_thread(strongest_sandbox)
     order = ConfinedOrder(task, args, limits, folder, tuple(readable))
     async with child_budget().place(limits.memory_bytes):
-        return await run_in_sandbox(cage, order, on_report)
+        return await run_in_sandbox(sandbox, order, on_report)
 
 
 def describe_confinement() -> str:
@@ -51,15 +51,15 @@ def describe_confinement() -> str:
 
 
 async def run_in_sandbox(
-    cage: Sandbox,
+    sandbox: Sandbox,
     order: ConfinedOrder,
     on_report: OnReport | None = None,
     *,
-    brake: PauseSwitch | None = None,
+    pause_switch: PauseSwitch | None = None,
 ) -> dict[str, Any]:
     """Run an order in a new sandbox."""
-    running = _Running(order, on_report, brake or PauseSwitch())
-    return await running.through(cage, spawned_child(cage, order))
+    running = _Running(order, on_report, pause_switch or PauseSwitch())
+    return await running.through(sandbox, spawned_child(sandbox, order))
 
 
 async def run_warm(
@@ -67,11 +67,11 @@ async def run_warm(
     order: ConfinedOrder,
     on_report: OnReport | None = None,
     *,
-    brake: PauseSwitch | None = None,
+    pause_switch: PauseSwitch | None = None,
 ) -> dict[str, Any]:
     """Run an order in an open warm sandbox; if that is not possible, in a new one."""
-    running = _Running(order, on_report, brake or PauseSwitch())
-    return await running.through(warm.cage, warm.child(order))
+    running = _Running(order, on_report, pause_switch or PauseSwitch())
+    return await running.through(warm.sandbox, warm.child(order))
 
 
 @dataclass(frozen=True)
@@ -80,23 +80,23 @@ class _Running:
 
     order: ConfinedOrder
     on_report: OnReport | None
-    brake: PauseSwitch
+    pause_switch: PauseSwitch
 
     async def through(
-        self, cage: Sandbox, child: AbstractAsyncContextManager[ConfinedChild]
+        self, sandbox: Sandbox, child: AbstractAsyncContextManager[ConfinedChild]
     ) -> dict[str, Any]:
         """Hand the folder over, wait for the result, and take the folder back."""
         view = self.order.view()
         await asyncio.to_thread(check_own, view.folder)
-        is_stranger = runs_unprivileged(cage.isolation, view)
-        if cage.isolation is Isolation.NONE and not is_stranger:
+        is_stranger = runs_unprivileged(sandbox.isolation, view)
+        if sandbox.isolation is Isolation.NONE and not is_stranger:
             await asyncio.to_thread(unshare, view.readable)
         if is_stranger:
             await asyncio.to_thread(hand_over, view)
         try:
             async with child as running:
                 result = await outcome(
-                    running, self.order, on_report=self.on_report, brake=self.brake
+                    running, self.order, on_report=self.on_report, pause_switch=self.pause_switch
                 )
         finally:
             strange = await asyncio.shield(

@@ -66,7 +66,7 @@ class VisibleFiles:
         return [*sorted(prefixes), *self.package_folders()]
 
 
-def child_command(walls: Isolation, view: VisibleFiles, module: tuple[str, ...]) -> list[str]:
+def child_command(isolation: Isolation, view: VisibleFiles, module: tuple[str, ...]) -> list[str]:
     """Return the command line of a child that runs a module, with its arguments."""
     # Import nothing from the current folder or the home folder.
     python = [sys.executable, "-P", "-s", "-m", *module]
@@ -76,21 +76,21 @@ def child_command(walls: Isolation, view: VisibleFiles, module: tuple[str, ...])
         f"--regid={UNPRIVILEGED_ID}",
         "--clear-groups",
     ]
-    if walls is Isolation.NAMESPACES:
+    if isolation is Isolation.NAMESPACES:
         return [*_bubblewrap(view, has_user_namespace=True), *python]
-    if walls is Isolation.NAMESPACES_AND_USER:
+    if isolation is Isolation.NAMESPACES_AND_USER:
         return [*_bubblewrap(view, has_user_namespace=False), *stranger, "--", *python]
     if os.geteuid() != 0:
         return python
-    if runs_unprivileged(walls, view):
+    if runs_unprivileged(isolation, view):
         return [*stranger, "--", *python]
     return ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--", *python]
 
 
-def runs_unprivileged(walls: Isolation, view: VisibleFiles) -> bool:
+def runs_unprivileged(isolation: Isolation, view: VisibleFiles) -> bool:
     """Return whether the child runs as another user, who needs access to its folder."""
-    if walls is not Isolation.NONE:
-        return walls is Isolation.NAMESPACES_AND_USER
+    if isolation is not Isolation.NONE:
+        return isolation is Isolation.NAMESPACES_AND_USER
     reached = [*view.code(), view.folder, *view.readable]
     return os.geteuid() == 0 and all(_is_open_to_all(path) for path in reached)
 
@@ -123,13 +123,17 @@ def landlock_paths(view: VisibleFiles) -> list[Path]:
 def strongest_sandbox() -> Sandbox:
     """Try the sandboxes of this machine, once, and return the strongest that works."""
     reasons: list[str] = []
-    for walls in _possible_walls():
+    for isolation in _possible_isolations():
         try:
-            worn = _try(walls)
+            restrictions = _try(isolation)
         except _SandboxUnavailable as error:
             reasons.append(str(error))
             continue
-        return Sandbox(walls, _describe(walls, worn, reasons), _missing(walls, worn))
+        return Sandbox(
+            isolation,
+            _describe(isolation, restrictions, reasons),
+            _missing(isolation, restrictions),
+        )
     description = f"only limits ({'; '.join(reasons)})"
     return Sandbox(Isolation.NONE, description, _missing(Isolation.NONE, []))
 
@@ -138,22 +142,22 @@ class _SandboxUnavailable(Exception):
     """A sandbox is not available; the message says why."""
 
 
-def _possible_walls() -> Iterator[Isolation]:
+def _possible_isolations() -> Iterator[Isolation]:
     if os.geteuid() == 0:
         yield Isolation.NAMESPACES_AND_USER
     yield Isolation.NAMESPACES
     yield Isolation.NONE
 
 
-def _try(walls: Isolation) -> list[str]:
+def _try(isolation: Isolation) -> list[str]:
     """Start a child that only reports which restrictions succeeded."""
     with tempfile.TemporaryDirectory() as folder:
         view = VisibleFiles(Path(folder))
-        if runs_unprivileged(walls, view):
+        if runs_unprivileged(isolation, view):
             os.chown(folder, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
         try:
             done = subprocess.run(
-                child_command(walls, view, _PROBE),
+                child_command(isolation, view, _PROBE),
                 env=child_environment(view),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -162,27 +166,28 @@ def _try(walls: Isolation) -> list[str]:
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise _SandboxUnavailable(f"{walls}: {error}") from error
+            raise _SandboxUnavailable(f"{isolation}: {error}") from error
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()
         raise _SandboxUnavailable(
-            f"{walls}: {said[-1] if said else f'exit code {done.returncode}'}"
+            f"{isolation}: {said[-1] if said else f'exit code {done.returncode}'}"
         )
     return done.stdout.splitlines()
 
 
-def _describe(walls: Isolation, worn: list[str], reasons: list[str]) -> str:
-    if walls is not Isolation.NONE:
-        parts = ["bubblewrap", *(word for word in worn if word != "landlock")]
+def _describe(isolation: Isolation, restrictions: list[str], reasons: list[str]) -> str:
+    if isolation is not Isolation.NONE:
+        parts = ["bubblewrap", *(word for word in restrictions if word != "landlock")]
         return ", ".join(parts)
-    return f"{', '.join([*worn, 'limits'])} ({'; '.join(reasons)})"
+    return f"{', '.join([*restrictions, 'limits'])} ({'; '.join(reasons)})"
 
 
-def _missing(walls: Isolation, worn: list[str]) -> tuple[str, ...]:
-    is_root = "user 0" in worn or (walls is Isolation.NAMESPACES and os.geteuid() == 0)
+def _missing(isolation: Isolation, restrictions: list[str]) -> tuple[str, ...]:
+    is_root = "user 0" in restrictions or (isolation is Isolation.NAMESPACES and os.geteuid() == 0)
     lacks = {
-        "namespaces (bubblewrap) or Landlock": walls is Isolation.NONE and "landlock" not in worn,
-        "seccomp": "seccomp" not in worn,
+        "namespaces (bubblewrap) or Landlock": isolation is Isolation.NONE
+        and "landlock" not in restrictions,
+        "seccomp": "seccomp" not in restrictions,
         "a user other than root": is_root,
     }
     return tuple(name for name, is_missing in lacks.items() if is_missing)

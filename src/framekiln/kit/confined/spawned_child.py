@@ -47,13 +47,13 @@ async def start_process(
 
 
 @asynccontextmanager
-async def spawned_child(cage: Sandbox, order: ConfinedOrder) -> AsyncIterator[ConfinedChild]:
+async def spawned_child(sandbox: Sandbox, order: ConfinedOrder) -> AsyncIterator[ConfinedChild]:
     """Yield the running child; afterwards it has exited, with everything it may have started."""
     view = order.view()
     async with open_pipe() as (messages, messages_end), open_pipe() as (complained, complaint_end):
-        with order_file(order, has_landlock=cage.isolation is Isolation.NONE) as words:
+        with order_file(order, has_landlock=sandbox.isolation is Isolation.NONE) as words:
             process = await start_process(
-                child_command(cage.isolation, view, (_CHILD, str(messages_end.fileno()))),
+                child_command(sandbox.isolation, view, (_CHILD, str(messages_end.fileno()))),
                 child_environment(view),
                 stdin=words,
                 output=complaint_end,

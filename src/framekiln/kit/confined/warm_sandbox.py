@@ -48,23 +48,23 @@ class SandboxFolders:
 def open_sandbox_folders() -> Iterator[SandboxFolders]:
     """Create the folders of a warm sandbox; they are removed afterwards with their contents."""
     # The parent folder keeps other users out.
-    with tempfile.TemporaryDirectory(prefix="framekiln-room-") as place:
-        room = SandboxFolders(Path(place, "work"), Path(place, "sources"))
-        for folder in (room.work, room.sources):
+    with tempfile.TemporaryDirectory(prefix="framekiln-sandbox-") as place:
+        folders = SandboxFolders(Path(place, "work"), Path(place, "sources"))
+        for folder in (folders.work, folders.sources):
             folder.mkdir()
             folder.chmod(_ENTER_ONLY)
-        yield room
+        yield folders
 
 
 class WarmSandbox:
     """A warm sandbox for one event loop. `modules` are imported in advance."""
 
-    def __init__(self, cage: Sandbox, room: SandboxFolders, modules: Sequence[str]) -> None:
-        self.cage = cage
-        self.room = room
+    def __init__(self, sandbox: Sandbox, folders: SandboxFolders, modules: Sequence[str]) -> None:
+        self.sandbox = sandbox
+        self.folders = folders
         self._modules = tuple(modules)
         packages = dict.fromkeys(("framekiln", *(each.partition(".")[0] for each in modules)))
-        self._view = VisibleFiles(room.work, (room.sources,), tuple(packages))
+        self._view = VisibleFiles(folders.work, (folders.sources,), tuple(packages))
         self._zygote: ZygoteHandle | None = None
         self._starting = asyncio.Lock()
         self._failures = 0
@@ -84,10 +84,10 @@ class WarmSandbox:
     @asynccontextmanager
     async def child(self, order: ConfinedOrder) -> AsyncIterator[ConfinedChild]:
         """Yield a running child; afterwards it has exited."""
-        fits = self.room.holds(order) and order.package in self._view.packages
+        fits = self.folders.holds(order) and order.package in self._view.packages
         zygote = await self._fresh_zygote() if fits else None
         if zygote is None:
-            async with spawned_child(self.cage, order) as child:
+            async with spawned_child(self.sandbox, order) as child:
                 yield child
             return
         zygote.users += 1
@@ -108,7 +108,7 @@ class WarmSandbox:
 
     async def _start(self) -> ZygoteHandle | None:
         try:
-            return await ZygoteHandle.start(self.cage, self._view, self._modules)
+            return await ZygoteHandle.start(self.sandbox, self._view, self._modules)
         except (ConfinedFailed, OSError, TimeoutError) as error:
             self._failures += 1
             log.warning("confined.warm_sandbox_unavailable", reason=str(error))
@@ -132,10 +132,10 @@ class WarmSandbox:
 
 @asynccontextmanager
 async def open_warm_sandbox(
-    room: SandboxFolders, modules: Sequence[str]
+    folders: SandboxFolders, modules: Sequence[str]
 ) -> AsyncIterator[WarmSandbox]:
     """Keep the strongest sandbox of this machine open; it warms up in the background."""
-    warm = WarmSandbox(await asyncio.to_thread(strongest_sandbox), room, modules)
+    warm = WarmSandbox(await asyncio.to_thread(strongest_sandbox), folders, modules)
     warming = asyncio.create_task(warm.warm_up())
     try:
         yield warm
