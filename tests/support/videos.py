@@ -112,6 +112,13 @@ async def complete_video(app: AppHarness, video_id: str, film: bytes, **facts: A
     key = f"org/{render.organization_id}/renders/{render.id}/output-1.mp4"
     await app.services.blobs.put(key, film)
     await start_render(app, render)
-    known = {"width_px": 320, "height_px": 240, "fps": Fraction(30), "duration_ms": 2000, **facts}
-    output = RenderResult(**known, output_key=key, byte_size=len(film), record={"warnings": []})
+    known: dict[str, Any] = {
+        "width_px": 320,
+        "height_px": 240,
+        "fps": Fraction(30),
+        "duration_ms": 2000,
+        **facts,
+    }
+    known.setdefault("record", {"warnings": []})
+    output = RenderResult(**known, output_key=key, byte_size=len(film))
     assert await app.services.render_worker.complete(render.id, output)

@@ -154,6 +154,11 @@ class Render:
             noticed = self.failure.warnings
         return [*self.request.warnings, *noticed]
 
+    @property
+    def missing_confinement(self) -> list[str]:
+        """What pages and media lacked to be confined when it was made; usually nothing."""
+        return list(self.result.record.get("missing_confinement", ())) if self.result else []
+
 
 @dataclass(frozen=True)
 class RenderProgress:

@@ -286,6 +286,18 @@ async def test_a_body_that_is_no_multipart(app: AppHarness, header: str) -> None
     assert answer.status_code == 422
 
 
+async def test_what_was_made_without_confinement_says_so(app: AppHarness, film: bytes) -> None:
+    missing = ["pages: namespaces and seccomp, which bubblewrap applies"]
+    video_id = await create_video(app, plain_config())
+    record = {"warnings": [], "missing_confinement": missing}
+    await complete_video(app, video_id, film, record=record)
+    body = (await app.client.get(f"{VIDEOS}/{video_id}")).json()
+    assert body["missing_confinement"] == missing
+    render = (await video_of(app, video_id)).render
+    body = (await app.client.get(f"/api/v1/renders/{render.id}")).json()
+    assert body["missing_confinement"] == missing
+
+
 async def test_a_ready_video(app: AppHarness, film: bytes) -> None:
     video_id = await create_video(app, spec_config(duration=6, filename="Mein Film.mp4"))
     await complete_video(app, video_id, film)

@@ -113,7 +113,7 @@ async def test_info_says_what_was_asked_until_it_is_made(idle_app: AppHarness) -
         "failed_at": None,
         "download_url": None,
         "error": None,
-        "warnings": [],
+        "missing_confinement": [],
     }
     nothing_asked = (await idle_app.client.post(RENDERS, json={"html": "<p>hi"})).json()
     info = (await idle_app.client.get(f"{RENDERS}/{nothing_asked['id']}")).json()

@@ -173,13 +173,20 @@ class RenderInfo(CreatedRender):
     failed_at: Instant | None
     download_url: str | None
     error: RenderError | None
+    missing_confinement: list[str] = Field(
+        description="What pages and media lacked to be confined when it was made; usually empty."
+    )
 
     @classmethod
     def describe(cls, render: Render, *, base_url: str) -> "RenderInfo":
         """Return the facts of the output, or the requested ones until it is complete."""
         summary = render_summary(render, base_url=base_url)
         summary["duration_ms"] = (render.result or render.request).duration_ms
-        return cls(**summary, warnings=render.warnings)
+        return cls(
+            **summary,
+            warnings=render.warnings,
+            missing_confinement=render.missing_confinement,
+        )
 
 
 class RenderDeleted(BaseModel):

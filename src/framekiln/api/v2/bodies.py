@@ -48,6 +48,9 @@ class VideoInfo(VideoSummary):
     timestamp: int = Field(default=0, description="When it was asked for, in Unix seconds.")
     error: VideoError | None = None
     warnings: list[dict[str, str]] = []
+    missing_confinement: list[str] = Field(
+        default=[], description="What pages and media lacked to be confined when it was made."
+    )
 
 
 class CreatedVideo(BaseModel):
@@ -133,8 +136,11 @@ def video_info(video: Video, base_url: str) -> VideoInfo:
         where = {"layer": failure.layer_id, "path": failure.path}
         known = {name: value for name, value in where.items() if value is not None}
         fields["error"] = VideoError(code=failure.code, message=failure.message, **known)
-    warnings = _warnings(video)
-    return VideoInfo(**fields, **({"warnings": warnings} if warnings else {}))
+    if warnings := _warnings(video):
+        fields["warnings"] = warnings
+    if missing := video.render.missing_confinement:
+        fields["missing_confinement"] = missing
+    return VideoInfo(**fields)
 
 
 def created_video(video: Video) -> CreatedVideo:
