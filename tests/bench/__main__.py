@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from framekiln.capture.page import FrameSize
+from tests.bench.api import measure_api, print_api
 from tests.bench.layers import measure_layers, print_layers
 from tests.bench.neighbours import measure_neighbours, print_neighbours
 from tests.bench.pipelines import measure_pipelines, print_pipelines
@@ -57,6 +58,7 @@ GROUPS: dict[str, tuple[Callable[[int], list[Any]], Callable[[list[Any]], None]]
     "speech": (lambda _frames: measure_speech(), print_speech),
     "playback": (lambda _frames: measure_playback(), print_playback),
     "pipelines": (lambda _frames: measure_pipelines(), print_pipelines),
+    "api": (lambda _frames: measure_api(), print_api),
     "neighbours": (lambda _frames: measure_neighbours(), print_neighbours),
 }
 

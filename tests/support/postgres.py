@@ -47,6 +47,12 @@ class PostgresServer:
         """The maintenance database of the cluster."""
         return self._conninfo("postgres")
 
+    @property
+    def pid(self) -> int:
+        """The process of the running server."""
+        assert self._process is not None, "the server is not running"
+        return self._process.pid
+
     def start(self) -> None:
         """Start the server, after creating the cluster if necessary; return when it responds."""
         if not self._data.exists():
