@@ -9,6 +9,8 @@ from typing import Any, cast
 import uvicorn
 
 from framekiln.api.connections import (
+    MAX_HEAD_BYTES,
+    MAX_PIPELINED,
     MAX_UNREAD_BYTES,
     MIN_BODY_BYTES,
     ConnectionLimits,
@@ -20,12 +22,23 @@ from tests.support.timeouts import TIMEOUT_S
 
 LIMITS = ConnectionLimits(TIMEOUT_S, TIMEOUT_S, connections=50, connections_per_address=0)
 SHORT = replace(LIMITS, head_timeout_s=0.5, body_timeout_s=0.5)
+ENDED = asyncio.Event()
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n"
 
 
 async def app(scope: Any, receive: Any, send: Any) -> None:
-    """Answer with the number of bytes received; a path `/early` is answered without the body."""
+    """Answer with the number of bytes received; a path `/early` is answered without the body.
+
+    `/events` goes on until the client has disconnected.
+    """
+    if scope["path"] == "/events":
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"begun", "more_body": True})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        ENDED.set()
+        return
     size_bytes, more = 0, scope["path"] != "/early"
     while more:
         message = await receive()
@@ -155,6 +168,57 @@ async def test_connections_beyond_the_limits() -> None:
         await read_answer((await dialer.send(GET))[0])
         refused = await read_all((await dialer.send(GET))[0])
         assert refused.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+
+
+async def test_heads_and_trailers_have_a_limit() -> None:
+    head, long = b"GET / HTTP/1.1\r\nHost: a\r\n", b"x" * (MAX_HEAD_BYTES // 2)
+    chunked = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
+    async with serving(LIMITS) as dialer:
+        fits = await dialer.send(head + b"A: " + long + b"\r\n\r\n")
+        assert (await read_answer(fits[0])).startswith(b"HTTP/1.1 200 ")
+        for begin in (
+            head + b"A: " + long + b"\r\nB: " + long + b"\r\n\r\n",
+            head + b"A: " + 5 * long,
+            b"GET /" + 5 * long,
+            chunked + b"A: " + 50 * long,
+        ):
+            reader, writer = await dialer.send(begin[: MAX_HEAD_BYTES - 1])
+            writer.write(begin[MAX_HEAD_BYTES - 1 :])
+            # It is reset while more bytes arrive than were read.
+            with suppress(ConnectionResetError):
+                assert (await read_all(reader)).startswith(b"HTTP/1.1 400 "), begin[:70]
+
+
+async def test_a_request_names_one_host() -> None:
+    async with serving(LIMITS) as dialer:
+        for head in (b"GET / HTTP/1.1\r\n\r\n", GET.replace(b"Host: a", b"Host: a\r\nHost: b")):
+            assert (await read_all((await dialer.send(head))[0])).startswith(b"HTTP/1.1 400 ")
+        old = await dialer.send(b"GET / HTTP/1.0\r\n\r\n")
+        assert (await read_all(old[0])).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_requests_that_are_sent_ahead() -> None:
+    async with serving(LIMITS) as dialer:
+        reader, _ = await dialer.send(3 * GET + POST + b"x" * 5000 + GET)
+        answers = [await read_answer(reader) for _ in range(5)]
+        sizes = [int(answer.split()[-2]) for answer in answers]
+        assert sizes == [0, 0, 0, 5000, 0]
+        many = await dialer.send((MAX_PIPELINED + 10) * GET)
+        assert b"HTTP/1.1 400 " in await read_all(many[0])
+        events, writer = await dialer.send(GET.replace(b"/ ", b"/events ", 1) + GET)
+        async with asyncio.timeout(TIMEOUT_S):
+            await events.readuntil(b"begun")
+            writer.close()
+            await ENDED.wait()
+
+
+async def test_an_upgrade_that_is_not_offered_is_ignored() -> None:
+    wish = b"Host: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+    async with serving(LIMITS) as dialer:
+        reader, writer = await dialer.send(POST.replace(b"Host: a\r\n", wish) + b"x" * 5000)
+        assert (await read_answer(reader)).endswith(b"5000 bytes")
+        writer.write(GET)
+        assert (await read_answer(reader)).endswith(b"0 bytes")
 
 
 def test_a_slow_body_may_go_on_for_as_long_as_bytes_keep_coming() -> None:

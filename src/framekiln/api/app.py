@@ -8,24 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from framekiln import __version__
 from framekiln.api import health, metrics, sessions, sse
 from framekiln.api.bodies import hoist_definitions
-from framekiln.api.body_memory import BodyMemory
-from framekiln.api.cors import Cors
-from framekiln.api.errors import (
-    Family,
-    Problem,
-    ProblemIssue,
-    UnexpectedErrors,
-    family_of,
-    install_error_handlers,
-    write_problem,
-)
-from framekiln.api.logs import RequestLog
-from framekiln.api.metrics import CountRequests, Metrics
+from framekiln.api.errors import install_error_handlers
+from framekiln.api.metrics import Metrics
+from framekiln.api.middleware import RequestMiddleware
+from framekiln.api.route_index import RouteIndex
 from framekiln.api.unknown_fields import describe_warnings
 from framekiln.api.v1 import (
     client_reports,
@@ -109,15 +99,11 @@ def create_app(services: "Services") -> FastAPI:
     app.state.metrics = Metrics()
     app.state.stream_places = sse.StreamPlaces()
     install_error_handlers(app)
+    # Not included as routers: each of those tries its routes for every request.
     for router in (*V1_ROUTERS, *V2_ROUTERS, *SESSION_ROUTERS, *OPERATION_ROUTERS):
-        app.include_router(router)
-    # Added from the inside out: the last one sees a request first.
-    app.add_middleware(RejectNul)
-    app.add_middleware(BodyMemory)
-    app.add_middleware(UnexpectedErrors)
-    app.add_middleware(Cors)
-    app.add_middleware(CountRequests, metrics=app.state.metrics)
-    app.add_middleware(RequestLog)
+        app.router.routes.extend(router.routes)
+    app.router.middleware_stack = RouteIndex(app.router)
+    app.add_middleware(RequestMiddleware, metrics=app.state.metrics)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     return app
 
@@ -181,27 +167,3 @@ def _limit_responses(operation: Mapping[str, Any], *, is_stream: bool) -> Iterat
         yield "413", "The body is too large"
     if is_stream:
         yield "429", "Too many event streams are open; Retry-After says when to try again"
-
-
-class RejectNul:
-    """ASGI middleware: refuses paths and queries that contain U+0000."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        problem = _problem(scope) if scope["type"] == "http" else None
-        answer = self._app if problem is None else write_problem(scope, problem)
-        await answer(scope, receive, send)
-
-
-def _problem(scope: Scope) -> Problem | None:
-    if "\0" in scope["path"]:
-        return Problem(404, "not_found", "no address contains the character U+0000")
-    if b"%00" not in scope["query_string"]:
-        return None
-    status = 400 if family_of(scope["path"]) is Family.V1 else 422
-    message = "the query contains the character U+0000, which is not allowed"
-    return Problem(
-        status, "invalid_request", message, issues=[ProblemIssue("", "invalid", message)]
-    )

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Final
 
 import structlog
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Scope
 
 from framekiln.kit.errors import RateLimited, Unavailable
 
@@ -19,26 +19,20 @@ _STATE: Final = "body_share"
 
 
 class BodyMemory:
-    """ASGI middleware: counts the large bodies of all requests of this process."""
+    """Counts the large bodies of all requests of this process."""
 
     def __init__(
-        self, app: ASGIApp, *, max_bytes: int = MAX_BYTES, max_owner_bytes: int = MAX_OWNER_BYTES
+        self, *, max_bytes: int = MAX_BYTES, max_owner_bytes: int = MAX_OWNER_BYTES
     ) -> None:
-        self._app = app
         self._max_bytes = max_bytes
         self._max_owner_bytes = max_owner_bytes
         self._held_bytes: Counter[str] = Counter()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+    def share(self, scope: Scope) -> "BodyShare":
+        """Return the share of a request, which is given back when its response is sent."""
         share = BodyShare(self)
         scope.setdefault("state", {})[_STATE] = share
-        try:
-            await self._app(scope, receive, send)
-        finally:
-            share.give_back()
+        return share
 
     def change(self, owner: str, by_bytes: int) -> None:
         """Count bytes of an owner, or raise if there are too many."""
@@ -76,6 +70,8 @@ class BodyShare:
 
     def give_back(self) -> None:
         """Stop counting the body."""
+        if not self._held_bytes:
+            return
         self._memory.change(self._owner, -self._held_bytes)
         self._held_bytes = 0
 

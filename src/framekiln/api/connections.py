@@ -13,9 +13,9 @@ from http import HTTPStatus
 from ipaddress import ip_address, ip_network
 from typing import Any, Final
 
-import h11
+import httptools
 import structlog
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from framekiln.settings import Settings
 
@@ -24,6 +24,8 @@ MIN_BODY_BYTES: Final = 1 << 10
 """What a body must bring within each timeout, unless it ends."""
 MAX_UNREAD_BYTES: Final = 256 << 10
 """A longer rest of a body that the response did not wait for closes the connection."""
+MAX_PIPELINED: Final = 100
+"""Requests that a client may send before the first of them is answered."""
 RETRY_AFTER_S: Final = 5
 _LOOK_EVERY_S: Final = 1.0
 _MOST_REFUSED: Final = 100
@@ -75,6 +77,14 @@ class Phase(Enum):
     """The rest of a body, after the response."""
     NOTHING = "nothing"
     """The service itself is at work, or the keep-alive timer is running."""
+
+
+class MessagePart(Enum):
+    """What the parser expects next."""
+
+    NOTHING = "nothing"
+    HEAD = "head"
+    BODY = "body"
 
 
 @dataclass
@@ -187,14 +197,23 @@ class ConnectionTable:
                 del self._by_address[protocol.address]
 
 
-class BoundedProtocol(H11Protocol):
-    """uvicorn's connection, with the limits of a `ConnectionTable`."""
+class BoundedProtocol(HttpToolsProtocol):
+    """uvicorn's connection, with the limits of a `ConnectionTable`.
+
+    The parser has no limit of its own for headers and trailers, and does not ask for `Host`.
+    """
 
     def __init__(self, table: ConnectionTable, **options: Any) -> None:
         super().__init__(**options)
         self._table = table
         self._waiting = WaitingTime()
         self._is_refused = False
+        self._part = MessagePart.NOTHING
+        self._head_bytes = 0
+        self._host_count = 0
+        self._silent_bytes = 0
+        """Bytes after those with which the parser last passed something on: it holds them."""
+        self._running: RequestResponseCycle | None = None
         self.address = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -210,16 +229,79 @@ class BoundedProtocol(H11Protocol):
             self._table.refuse(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Forget the connection; tell the application, which may be sending events."""
         self._table.remove(self)
         super().connection_lost(exc)
+        # uvicorn only tells the last request, which may still wait for this one.
+        if self._running is not None and not self._running.response_complete:
+            self._running.disconnected = True
+            self._running.message_event.set()
 
     def data_received(self, data: bytes) -> None:
         """Count the bytes and handle them."""
-        if self._is_refused:
+        if len(data) > MAX_HEAD_BYTES and self._part is not MessagePart.BODY:
+            # In parts, so that what the parser holds is counted.
+            for begin in range(0, len(data), MAX_HEAD_BYTES):
+                self.data_received(data[begin : begin + MAX_HEAD_BYTES])
+            return
+        if self._is_refused or self.transport.is_closing():
             return
         self._waiting.received_bytes += len(data)
-        super().data_received(data)
+        self._silent_bytes += len(data)
+        self._unset_keepalive_if_required()
+        self._feed(data)
+        if self._silent_bytes > MAX_HEAD_BYTES or len(self.pipeline) > MAX_PIPELINED:
+            self._refuse_request("too much at a time")
+
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        super().on_message_begin()
+        self._part = MessagePart.HEAD
+        self._head_bytes = self._host_count = self._silent_bytes = 0
+
+    def on_url(self, url: bytes) -> None:
+        """Take a part of the address."""
+        self._count_head(len(url))
+        self.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header, or a trailer."""
+        self._count_head(len(name) + len(value))
+        name = name.lower()
+        if name == b"host":
+            self._host_count += 1
+        elif name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        if self._part is MessagePart.HEAD:
+            self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """Start the application."""
+        if self._host_count != 1 and (self._host_count or self.parser.get_http_version() == "1.1"):
+            raise ValueError("a request has one Host")
+        self._silent_bytes = 0
+        if self.parser.should_upgrade():
+            if self.parser.get_method() == b"CONNECT":
+                raise ValueError("this is no proxy")
+            return
+        self._part = MessagePart.BODY
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body."""
+        self._silent_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """End a request."""
+        self._silent_bytes = 0
+        if not self.parser.should_upgrade():
+            self._part = MessagePart.NOTHING
+            super().on_message_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def close_if_late(self, now: float) -> None:
         """Close the connection if the client keeps it waiting for too long."""
@@ -230,11 +312,42 @@ class BoundedProtocol(H11Protocol):
         self._answer_late(phase)
         self.transport.close()
 
+    def _feed(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as offer:
+            self._decline_upgrade(data[offer.args[0] :])
+        except httptools.HttpParserError:
+            self._refuse_request("not HTTP, or too much of it")
+
+    def _decline_upgrade(self, rest: bytes) -> None:
+        """Read the request again without its wish for another protocol.
+
+        The parser takes what follows for that protocol, also the body of the request.
+        """
+        version = self.parser.get_http_version().encode()
+        lines = [b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, version)]
+        lines += [b"%s: %s" % each for each in self.headers if each[0] != b"upgrade"]
+        self.parser = httptools.HttpRequestParser(self)
+        self._feed(b"\r\n".join([*lines, b"", b""]) + rest)
+
+    def _count_head(self, byte_count: int) -> None:
+        """Raise if a head is too long; the parser turns that into an error of its own."""
+        self._silent_bytes = 0
+        self._head_bytes += byte_count
+        if self._head_bytes > MAX_HEAD_BYTES:
+            raise ValueError(f"the head of a request has more than {MAX_HEAD_BYTES} bytes")
+
+    def _refuse_request(self, reason: str) -> None:
+        if not self.transport.is_closing():
+            log.info("connection.refused", address=self.address, reason=reason)
+            self.send_400_response("Invalid HTTP request received.")
+
     def _phase(self) -> Phase:
         if self.transport.is_closing():
             return Phase.NOTHING
         if self.cycle is None or self.cycle.response_complete:
-            if self.conn.their_state is h11.SEND_BODY:
+            if self._part is MessagePart.BODY:
                 return Phase.UNREAD_BODY
             return Phase.HEAD if self.timeout_keep_alive_task is None else Phase.NOTHING
         # The client waits for us while reading is paused, or until it is told to continue.
@@ -244,7 +357,7 @@ class BoundedProtocol(H11Protocol):
     def _answer_late(self, phase: Phase) -> None:
         limits = self._table.limits
         # Browsers open connections in advance: one without a byte is closed silently.
-        if phase is Phase.HEAD and self.conn.trailing_data[0]:
+        if phase is Phase.HEAD and self._part is MessagePart.HEAD:
             message = f"the headers were not complete after {limits.head_timeout_s:g} s"
         elif phase is Phase.BODY and not self.cycle.response_started:
             message = (

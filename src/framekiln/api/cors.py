@@ -4,10 +4,11 @@ A page of any origin may do what its own key or token allows. The session cookie
 pages of allowed origins.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.datastructures import Headers
+from starlette.types import Receive, Scope, Send
 
 from framekiln.api.logs import HEADER as REQUEST_ID_HEADER
 from framekiln.api.origins import is_own_origin
@@ -29,70 +30,58 @@ EXPOSED: Final = (
 MAX_AGE_S: Final = 600
 
 
-class Cors:
-    """ASGI middleware: adds CORS headers for each origin, and answers preflight requests."""
+RawHeaders = list[tuple[bytes, bytes]]
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not _is_open(scope["path"]):
-            await self._app(scope, receive, send)
-            return
-        granted = _grant(scope)
-        if scope["method"] == "OPTIONS":
-            await _answer_preflight(granted, send)
-            return
-
-        async def send_granted(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers.update(granted)
-                headers.add_vary_header("Origin")
-            await send(message)
-
-        await self._app(scope, receive, send_granted)
+_VARY: Final = (b"vary", b"Origin")
+_EXPOSE: Final = (b"access-control-expose-headers", EXPOSED.encode())
+_ALLOW_ORIGIN: Final = b"access-control-allow-origin"
+_WITHOUT_ORIGIN: Final = [_EXPOSE, (_ALLOW_ORIGIN, b"*"), _VARY]
+_PREFLIGHT: Final = [
+    (b"access-control-allow-headers", ALLOWED.encode()),
+    (b"access-control-allow-methods", METHODS.encode()),
+    (b"access-control-max-age", str(MAX_AGE_S).encode()),
+]
 
 
-def _is_open(path: str) -> bool:
+def is_open(path: str) -> bool:
+    """Return whether pages of other origins may use an address."""
     return path.startswith(API_PREFIX) or path in SESSION_PATHS
 
 
-def _grant(scope: Scope) -> dict[str, str]:
+def allowed_headers(scope: Scope) -> RawHeaders:
+    """Return what the page that sent a request may do, as headers of its response."""
+    is_session = scope["path"] in SESSION_PATHS
     headers = Headers(scope=scope)
     origin = headers.get("origin")
-    is_ours = origin is not None and is_own_origin(
-        origin.lower(), headers, scope["app"].state.services.settings
-    )
-    if origin is not None and is_ours:
-        return {
-            "Access-Control-Expose-Headers": EXPOSED,
-            "Access-Control-Allow-Origin": origin,
-            "Access-Control-Allow-Credentials": "true",
-        }
+    if origin is None:
+        return [_VARY] if is_session else _WITHOUT_ORIGIN
+    if is_own_origin(origin.lower(), headers, scope["app"].state.services.settings):
+        credentials = (b"access-control-allow-credentials", b"true")
+        return [_EXPOSE, (_ALLOW_ORIGIN, origin.encode("latin-1")), credentials, _VARY]
     # The session routes need the cookie.
-    if scope["path"] in SESSION_PATHS:
-        return {}
+    if is_session:
+        return [_VARY]
     # `null` is any sandboxed frame, so it identifies no origin.
-    is_named = origin is not None and origin != "null"
-    return {
-        "Access-Control-Expose-Headers": EXPOSED,
-        "Access-Control-Allow-Origin": origin if origin is not None and is_named else "*",
-    }
+    named = "*" if origin == "null" else origin
+    return [_EXPOSE, (_ALLOW_ORIGIN, named.encode("latin-1")), _VARY]
 
 
-async def _answer_preflight(granted: dict[str, str], send: Send) -> None:
-    message: Message = {"type": "http.response.start", "status": 204, "headers": []}
-    headers = MutableHeaders(scope=message)
-    headers.update(granted)
-    headers["Vary"] = "Origin"
-    if granted:
-        headers.update(
-            {
-                "Access-Control-Allow-Headers": ALLOWED,
-                "Access-Control-Allow-Methods": METHODS,
-                "Access-Control-Max-Age": str(MAX_AGE_S),
-            }
-        )
-    await send(message)
+def with_headers(
+    headers: Iterable[tuple[bytes, bytes]], added: Iterable[tuple[bytes, bytes]]
+) -> RawHeaders:
+    """Return the headers of a response and those that are added; `Vary` is there once."""
+    own = list(headers)
+    for name, value in own:
+        if name == b"vary":
+            names = {part.strip().lower() for part in value.split(b",")}
+            merged = value if names & {b"origin", b"*"} else value + b", Origin"
+            rest = [each for each in own if each[0] != b"vary"]
+            return [*rest, (name, merged), *(each for each in added if each != _VARY)]
+    return [*own, *added]
+
+
+async def answer_preflight(scope: Scope, _receive: Receive, send: Send) -> None:
+    """Answer a browser that asks what a page may do."""
+    headers = _PREFLIGHT if len(allowed_headers(scope)) > 1 else []
+    await send({"type": "http.response.start", "status": 204, "headers": headers})
     await send({"type": "http.response.body", "body": b""})

@@ -24,8 +24,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Scope
 
 from framekiln.api import sse
 from framekiln.api.logs import request_id_of
@@ -125,40 +124,10 @@ class Problem:
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Make `app` answer every known error; `UnexpectedErrors` handles the others."""
+    """Make `app` answer every known error; `RequestMiddleware` handles the others."""
     app.add_exception_handler(FramekilnError, _answer_framekiln_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.add_exception_handler(HTTPException, _answer_http)
-
-
-class UnexpectedErrors:
-    """ASGI middleware: an unexpected error becomes a 500 with only the request id."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        has_started = False
-
-        async def send_noting_start(message: Message) -> None:
-            nonlocal has_started
-            has_started = has_started or message["type"] == "http.response.start"
-            await send(message)
-
-        try:
-            await self._app(scope, receive, send_noting_start)
-        except ClientDisconnect:
-            # There is no one to answer, and the service is not at fault.
-            log.info("request.disconnected")
-        except Exception:
-            log.exception("request.unexpected_error")
-            if has_started:
-                # Part of the response is sent: only closing the connection marks it incomplete.
-                raise
-            await write_problem(scope, _internal(scope))(scope, receive, send)
 
 
 def family_of(path: str) -> Family:
@@ -308,7 +277,8 @@ async def _answer_http(request: Request, error: Exception) -> Response:
     )
 
 
-def _internal(scope: Scope) -> Problem:
+def internal_problem(scope: Scope) -> Problem:
+    """Return the answer to an unexpected error: only its code and the request id."""
     return _without_details(scope, Problem(500, FramekilnError.code, ""))
 
 

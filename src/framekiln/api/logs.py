@@ -5,14 +5,13 @@ every log line of the request have it.
 """
 
 import re
-import time
 from uuid import uuid4
 
 import structlog
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Scope
 
 HEADER = "X-Request-Id"
+RAW_HEADER = HEADER.lower().encode()
 SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 # These addresses contain a secret.
@@ -21,37 +20,6 @@ CALLBACK_PREFIX = "/api/v1/pipeline-callbacks/"
 QUIET_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-
-
-class RequestLog:
-    """ASGI middleware, the outermost one: request ids and the access log."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        request_id = accept_request_id(Headers(scope=scope).get(HEADER))
-        scope.setdefault("state", {})["request_id"] = request_id
-        started_s = time.perf_counter()
-        status = 0
-
-        async def send_with_id(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                MutableHeaders(scope=message)[HEADER] = request_id
-            await send(message)
-
-        with structlog.contextvars.bound_contextvars(request_id=request_id):
-            try:
-                await self._app(scope, receive, send_with_id)
-            finally:
-                _write_line(scope, status=status, duration_s=time.perf_counter() - started_s)
-                # Bound by authentication.
-                structlog.contextvars.unbind_contextvars("organization_id", "key_id")
 
 
 def accept_request_id(offered: str | None) -> str:
@@ -74,7 +42,8 @@ def loggable_path(path: str) -> str:
     return path
 
 
-def _write_line(scope: Scope, *, status: int, duration_s: float) -> None:
+def write_request_line(scope: Scope, *, status: int, duration_s: float) -> None:
+    """Log a request, unless it is one of those that machines send every few seconds."""
     path: str = scope["path"]
     if path in QUIET_PATHS and 0 < status < 500:
         return

@@ -1,7 +1,6 @@
 """/metrics for Prometheus. Each application has its own counters; nothing is global."""
 
 import hmac
-import time
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
@@ -17,7 +16,7 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Scope
 
 from framekiln import __version__
 from framekiln.api.auth import services_of
@@ -40,6 +39,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._by_labels: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         ProcessCollector(registry=self.registry)
         self.requests = Counter(
             "framekiln_http_requests",
@@ -87,8 +87,17 @@ class Metrics:
         """Add one request under its route's template, which limits the number of labels."""
         method = scope["method"] if scope["method"] in METHODS else "other"
         route = getattr(scope.get("route"), "path_format", UNMATCHED)
-        self.requests.labels(method, route, status or "none").inc()
-        self.durations.labels(method, route).observe(duration_s)
+        key = (method, route, status)
+        found = self._by_labels.get(key)
+        if found is None:
+            # There are no more of them than metrics.
+            found = self._by_labels[key] = (
+                self.requests.labels(method, route, status or "none"),
+                self.durations.labels(method, route),
+            )
+        requests, durations = found
+        requests.inc()
+        durations.observe(duration_s)
 
     def set_depths(self, depths: Sequence[QueueDepth]) -> None:
         """Replace the queue depths; a queue that no longer exists keeps no old value."""
@@ -101,33 +110,6 @@ class Metrics:
             self.queue_depth.labels(depth.queue, "failed").set(depth.failed)
             self.queue_oldest_age.labels(depth.queue).set(depth.oldest_age_s)
             self.queue_organizations.labels(depth.queue).set(depth.waiting_organizations)
-
-
-class CountRequests:
-    """ASGI middleware: counts and times every request."""
-
-    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
-        self._app = app
-        self._metrics = metrics
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        started_s = time.perf_counter()
-        status = 0
-
-        async def send_noting_status(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, send_noting_status)
-        finally:
-            duration_s = time.perf_counter() - started_s
-            self._metrics.count_request(scope, status=status, duration_s=duration_s)
 
 
 class MetricsForbidden(Forbidden):

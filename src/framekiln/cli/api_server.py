@@ -9,7 +9,7 @@ from typing import cast
 import uvicorn
 from fastapi import FastAPI
 
-from framekiln.api.connections import MAX_HEAD_BYTES, ConnectionLimits, ConnectionTable
+from framekiln.api.connections import ConnectionLimits, ConnectionTable
 from framekiln.cli.signals import END_WITHIN_S, on_stop_signal
 from framekiln.settings import Settings
 
@@ -48,7 +48,6 @@ def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         ws="none",
-        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         timeout_keep_alive=settings.keep_alive_s,
         host=settings.host,
         port=settings.port,

@@ -15,11 +15,11 @@ LARGE = 2 * UNCOUNTED_BYTES
 
 
 class Sender:
-    """Sends bodies to an application that keeps each until it may answer."""
+    """Sends bodies; each is kept until it may be answered."""
 
     def __init__(self) -> None:
         self.may_answer = asyncio.Event()
-        self._memory = BodyMemory(self._app, max_bytes=3 * LARGE, max_owner_bytes=2 * LARGE)
+        self._memory = BodyMemory(max_bytes=3 * LARGE, max_owner_bytes=2 * LARGE)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def send(self, owner: str, size_bytes: int) -> None:
@@ -30,7 +30,11 @@ class Sender:
             structlog.contextvars.bind_contextvars(organization_id=owner)
             scope = {"type": "http", "headers": [], "is_read": is_read}
             messages = [{"type": "http.request", "body": bytes(size_bytes), "more_body": False}]
-            await self._memory(scope, self._receiver(messages), _send)
+            share = self._memory.share(scope)
+            try:
+                await self._keep(scope, self._receiver(messages))
+            finally:
+                share.give_back()
 
         task = asyncio.create_task(run())
         waiting = asyncio.create_task(is_read.wait())
@@ -47,7 +51,7 @@ class Sender:
         self.may_answer.clear()
         self._tasks.clear()
 
-    async def _app(self, scope: Any, receive: Any, _send: Any) -> None:
+    async def _keep(self, scope: Any, receive: Any) -> None:
         await read_bytes(Request(scope, receive), max_bytes=1 << 30)
         scope["is_read"].set()
         await self.may_answer.wait()
@@ -57,9 +61,6 @@ class Sender:
             return messages.pop(0)
 
         return receive
-
-
-async def _send(_message: Any) -> None: ...
 
 
 async def test_large_bodies_of_an_organization() -> None:

@@ -18,7 +18,6 @@ from framekiln.api.bodies import read_json
 from framekiln.api.errors import (
     Family,
     Problem,
-    UnexpectedErrors,
     body_of,
     family_of,
     install_error_handlers,
@@ -27,7 +26,7 @@ from framekiln.api.errors import (
     safe_json,
     write_problem,
 )
-from framekiln.api.logs import RequestLog
+from framekiln.api.middleware import RequestMiddleware
 from framekiln.api.sse import EventStream
 from framekiln.kit import errors
 
@@ -87,8 +86,7 @@ RAISED: dict[str, Exception] = {
 async def client() -> AsyncIterator[httpx.AsyncClient]:
     app = FastAPI(redirect_slashes=False)
     install_error_handlers(app)
-    app.add_middleware(UnexpectedErrors)
-    app.add_middleware(RequestLog)
+    app.add_middleware(RequestMiddleware)
     for prefix in PREFIXES.values():
 
         @app.get(prefix + "/raise/{what}")
@@ -330,7 +328,8 @@ async def test_a_caller_who_went_away_is_not_answered() -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    await UnexpectedErrors(vanish)({"type": "http", "path": "/"}, receive, send)
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []}
+    await RequestMiddleware(vanish)(scope, receive, send)
     assert sent == []
 
 
@@ -340,7 +339,7 @@ async def test_a_half_sent_answer_is_broken_off_not_completed() -> None:
         raise ZeroDivisionError
 
     client = httpx.AsyncClient(
-        transport=httpx.ASGITransport(UnexpectedErrors(half)), base_url="http://test"
+        transport=httpx.ASGITransport(RequestMiddleware(half)), base_url="http://test"
     )
     async with client:
         with pytest.raises(ZeroDivisionError):
