@@ -61,6 +61,8 @@ class Settings(BaseSettings):
     """What opens /metrics; without it, only programs on this machine may read it."""
     run_as: str | None = Field(default=None, alias="FRAMEKILN_RUN_AS")
     """As whom root runs the service: a name, `uid` or `uid:gid`; else an account without a name."""
+    api_processes: int = Field(default=1, alias="FRAMEKILN_API_PROCESSES", ge=1, le=64)
+    """Processes of one `framekiln api`, which share its address."""
     header_timeout_s: int = Field(default=10, alias="FRAMEKILN_HEADER_TIMEOUT_S", ge=1)
     """For the headers of a request to arrive."""
     body_timeout_s: int = Field(default=30, alias="FRAMEKILN_BODY_TIMEOUT_S", ge=1)

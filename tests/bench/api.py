@@ -3,8 +3,6 @@
 import asyncio
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -23,9 +21,9 @@ from framekiln.identity.service import Identity
 from framekiln.kit.clock import SystemClock
 from framekiln.kit.logs import configure_logs
 from tests.bench.cpu import process_tree_cpu_s
-from tests.support.ports import ReservedPort
+from tests.support.api_process import HttpServer, running_api, running_server
 from tests.support.postgres import PostgresServer
-from tests.support.service import API_KEY, confinement_settings
+from tests.support.service import API_KEY
 from tests.support.timeouts import TIMEOUT_S
 from tests.support.videos import NEW, plain_config
 
@@ -55,23 +53,17 @@ class ApiRow:
         return self.api_ms / self.empty_ms
 
 
-@dataclass(frozen=True)
-class _Server:
-    port: int
-    pid: int
-
-
 @dataclass
 class _Case:
     name: str
-    server: _Server
+    server: HttpServer
     request: bytes
     status: int
     count: int = REQUESTS
     rounds: list[tuple[float, float, float]] = field(default_factory=list)
 
     def measure(self, postgres_pid: int) -> None:
-        begun_s, pids = time.perf_counter(), (self.server.pid, postgres_pid)
+        begun_s, pids = time.perf_counter(), (self.server.process.pid, postgres_pid)
         before = [process_tree_cpu_s(pid) for pid in pids]
         asyncio.run(_send_all(self))
         took_s = time.perf_counter() - begun_s
@@ -124,9 +116,9 @@ def print_api(rows: list[ApiRow]) -> None:
     Console(width=160).print(table)
 
 
-def _cases(api: _Server, empty: dict[str, _Server]) -> list[_Case]:
+def _cases(api: HttpServer, empty: dict[str, HttpServer]) -> list[_Case]:
     with httpx.Client(
-        base_url=f"http://127.0.0.1:{api.port}",
+        base_url=api.url,
         headers={"Authorization": f"Bearer {API_KEY}"},
         timeout=TIMEOUT_S,
     ) as client:
@@ -170,7 +162,7 @@ async def _send_all(case: _Case) -> None:
 
 
 async def _send(case: _Case, count: int) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", case.server.port)
+    reader, writer = await asyncio.open_connection("127.0.0.1", case.server.port.number)
     for _ in range(count):
         writer.write(case.request)
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
@@ -182,19 +174,13 @@ async def _send(case: _Case, count: int) -> None:
 
 
 @contextmanager
-def _running_api(postgres: PostgresServer, folder: Path) -> Iterator[_Server]:
+def _running_api(postgres: PostgresServer, folder: Path) -> Iterator[HttpServer]:
     conninfo = postgres.create_database("bench")
     migrate(conninfo)
     asyncio.run(_add_key(conninfo))
-    environment = {
-        "DATABASE_URL": conninfo,
-        "FRAMEKILN_DATA": str(folder),
-        # As costly as any limit, and never reached.
-        "FRAMEKILN_QUOTA_REQUESTS_PER_MINUTE": "1000000000",
-        "FRAMEKILN_QUOTA_QUEUED_JOBS": "1000000000",
-        **confinement_settings(),
-    }
-    with _running(["-m", "framekiln", "api"], folder / "api.log", environment) as server:
+    # As costly as any limits, and never reached.
+    quotas = ("FRAMEKILN_QUOTA_REQUESTS_PER_MINUTE", "FRAMEKILN_QUOTA_QUEUED_JOBS")
+    with running_api(conninfo, folder, **dict.fromkeys(quotas, "1000000000")) as server:
         yield server
 
 
@@ -208,37 +194,8 @@ async def _add_key(conninfo: str) -> None:
 
 
 @contextmanager
-def _running_empty_app(parser: str) -> Iterator[_Server]:
-    words = ["-m", "uvicorn", "tests.bench.empty_app:app", "--http", parser, "--no-access-log"]
-    with _running([*words, "--loop", "asyncio"], Path(os.devnull), {}) as server:
+def _running_empty_app(parser: str) -> Iterator[HttpServer]:
+    words = ["-m", "uvicorn", "tests.bench.empty_app:app", "--http", parser, "--loop", "asyncio"]
+    words += ["--no-access-log", "--port", "{port}"]
+    with running_server(words, Path(os.devnull), {}) as server:
         yield server
-
-
-@contextmanager
-def _running(words: list[str], log: Path, environment: dict[str, str]) -> Iterator[_Server]:
-    port = ReservedPort()
-    if "uvicorn" in words:
-        words = [*words, "--port", str(port.number)]
-    environment = {**os.environ, **environment, "FRAMEKILN_PORT": str(port.number)}
-    with log.open("ab") as output:
-        process = subprocess.Popen(
-            [sys.executable, *words], env=environment, stdout=output, stderr=output
-        )
-    try:
-        _wait_until_answered(process, port.number)
-        yield _Server(port.number, process.pid)
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _wait_until_answered(process: subprocess.Popen[bytes], port: int) -> None:
-    give_up_at = time.monotonic() + TIMEOUT_S
-    while True:
-        try:
-            httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=TIMEOUT_S).raise_for_status()
-            return
-        except httpx.TransportError:
-            assert process.poll() is None, "the server has ended"
-            assert time.monotonic() < give_up_at, "the server does not answer"
-            time.sleep(0.1)

@@ -52,6 +52,7 @@ def test_every_setting_has_its_variable(monkeypatch: pytest.MonkeyPatch) -> None
         "FRAMEKILN_SPEECH_THREADS": "2",
         "FRAMEKILN_LOG_FORMAT": "json",
         "FRAMEKILN_RUN_AS": "kiln",
+        "FRAMEKILN_API_PROCESSES": "2",
         "FRAMEKILN_HEADER_TIMEOUT_S": "10",
         "FRAMEKILN_BODY_TIMEOUT_S": "30",
         "FRAMEKILN_KEEP_ALIVE_S": "15",

@@ -1,7 +1,9 @@
 """/metrics for Prometheus. Each application has its own counters; nothing is global."""
 
 import hmac
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from typing import Final
 from urllib.parse import urlsplit
 
 import structlog
@@ -11,11 +13,13 @@ from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
     Counter,
-    Gauge,
     Histogram,
     ProcessCollector,
     generate_latest,
 )
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 from starlette.types import Scope
 
 from framekiln import __version__
@@ -28,60 +32,84 @@ from framekiln.settings import Settings
 DURATION_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 UNMATCHED = "unmatched"
+SHARED_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable that makes prometheus_client keep counters in files, when it is imported."""
 
 router = APIRouter()
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Metrics:
-    """The counters of one application, in a registry of its own."""
+class Metrics(Collector):
+    """The counters of one application, in a registry of its own.
+
+    Several processes at one address keep them in files, and each answers with the sum.
+    """
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
+        self._counted = CollectorRegistry()
+        self._current = CollectorRegistry()
         self._by_labels: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        ProcessCollector(registry=self.registry)
+        self._depths: Sequence[QueueDepth] = ()
+        self._current.register(self)
+        self._folder = os.environ.get(SHARED_FOLDER)
+        if self._folder is None:
+            ProcessCollector(registry=self._current)
         self.requests = Counter(
             "framekiln_http_requests",
             "Requests answered.",
             ["method", "route", "status"],
-            registry=self.registry,
+            registry=self._counted,
         )
         self.durations = Histogram(
             "framekiln_http_request_duration_seconds",
             "Time from a request to the end of its response, streams included.",
             ["method", "route"],
             buckets=DURATION_BUCKETS_S,
-            registry=self.registry,
-        )
-        self.queue_depth = Gauge(
-            "framekiln_queue_depth",
-            "Jobs by status, read from the database at the time of the scrape.",
-            ["queue", "status"],
-            registry=self.registry,
-        )
-        self.queue_oldest_age = Gauge(
-            "framekiln_queue_oldest_age_seconds",
-            "How long the oldest runnable job has waited.",
-            ["queue"],
-            registry=self.registry,
-        )
-        self.queue_organizations = Gauge(
-            "framekiln_queue_organizations",
-            "Organizations with waiting jobs.",
-            ["queue"],
-            registry=self.registry,
+            registry=self._counted,
         )
         self.quota_refusals = Counter(
             "framekiln_quota_refusals",
             "Requests that were refused because a quota is used up.",
             ["quota"],
-            registry=self.registry,
+            registry=self._counted,
         )
-        build = Gauge(
-            "framekiln_build_info", "The running version.", ["version"], registry=self.registry
+
+    def encode(self, depths: Sequence[QueueDepth]) -> bytes:
+        """Return all metrics as text, with these depths of the queues."""
+        self._depths = depths
+        counted = self._counted
+        if self._folder is not None:
+            counted = CollectorRegistry()
+            MultiProcessCollector(counted, path=self._folder)  # type: ignore[no-untyped-call]
+        return generate_latest(self._current) + generate_latest(counted)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what is not counted: the version, and the queues."""
+        build = GaugeMetricFamily(
+            "framekiln_build_info", "The running version.", labels=["version"]
         )
-        build.labels(__version__).set(1)
+        build.add_metric([__version__], 1)
+        depth = GaugeMetricFamily(
+            "framekiln_queue_depth",
+            "Jobs by status, read from the database at the time of the scrape.",
+            labels=["queue", "status"],
+        )
+        age = GaugeMetricFamily(
+            "framekiln_queue_oldest_age_seconds",
+            "How long the oldest runnable job has waited.",
+            labels=["queue"],
+        )
+        organizations = GaugeMetricFamily(
+            "framekiln_queue_organizations", "Organizations with waiting jobs.", labels=["queue"]
+        )
+        for each in self._depths:
+            depth.add_metric([each.queue, "todo"], each.todo)
+            depth.add_metric([each.queue, "doing"], each.doing)
+            depth.add_metric([each.queue, "failed"], each.failed)
+            age.add_metric([each.queue], each.oldest_age_s)
+            organizations.add_metric([each.queue], each.waiting_organizations)
+        yield from (build, depth, age, organizations)
 
     def count_request(self, scope: Scope, *, status: int, duration_s: float) -> None:
         """Add one request under its route's template, which limits the number of labels."""
@@ -99,18 +127,6 @@ class Metrics:
         requests.inc()
         durations.observe(duration_s)
 
-    def set_depths(self, depths: Sequence[QueueDepth]) -> None:
-        """Replace the queue depths; a queue that no longer exists keeps no old value."""
-        self.queue_depth.clear()
-        self.queue_oldest_age.clear()
-        self.queue_organizations.clear()
-        for depth in depths:
-            self.queue_depth.labels(depth.queue, "todo").set(depth.todo)
-            self.queue_depth.labels(depth.queue, "doing").set(depth.doing)
-            self.queue_depth.labels(depth.queue, "failed").set(depth.failed)
-            self.queue_oldest_age.labels(depth.queue).set(depth.oldest_age_s)
-            self.queue_organizations.labels(depth.queue).set(depth.waiting_organizations)
-
 
 class MetricsForbidden(Forbidden):
     """A request for the metrics from another machine, or without the token."""
@@ -123,13 +139,13 @@ async def get_metrics(request: Request) -> Response:
     """Answer with all counters and the depth of the queues."""
     require_metrics_reader(request, services_of(request).settings)
     metrics: Metrics = request.app.state.metrics
+    depths: Sequence[QueueDepth] = ()
     try:
-        metrics.set_depths(await services_of(request).jobs.depths())
+        depths = await services_of(request).jobs.depths()
     except FramekilnError as error:
         # The other metrics matter even more while the database is unavailable.
         log.warning("metrics.queue_depths_unknown", error=error.message)
-        metrics.set_depths([])
-    return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+    return Response(metrics.encode(depths), media_type=CONTENT_TYPE_LATEST)
 
 
 def require_metrics_reader(request: Request, settings: Settings) -> None:

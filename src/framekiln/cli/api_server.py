@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
 
@@ -10,6 +10,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from framekiln.api.connections import ConnectionLimits, ConnectionTable
+from framekiln.cli.port import Socket, keep_backlog, take_listener
 from framekiln.cli.signals import END_WITHIN_S, on_stop_signal
 from framekiln.settings import Settings
 
@@ -26,19 +27,29 @@ class ApiServer(uvicorn.Server):
         on_stop_signal(self._end, end_within_s=END_WITHIN_S)
         yield
 
+    async def startup(self, sockets: "list[Socket] | None" = None) -> None:
+        """Begin to accept connections."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            keep_backlog(listener)
+
     def _end(self, _number: signal.Signals) -> None:
         self.should_exit = True
 
 
-async def serve_app(app: FastAPI, settings: Settings) -> None:
-    """Serve requests until a stop signal."""
+async def serve_app(app: FastAPI, settings: Settings, listeners: Sequence[int] = ()) -> None:
+    """Serve requests until a stop signal, at the address in the settings or on open sockets."""
     table = ConnectionTable(ConnectionLimits.of(settings))
     watching = asyncio.create_task(table.watch())
     try:
         config = server_config(app, settings)
         # uvicorn calls it as it would a class.
         config.http = cast(type[asyncio.Protocol], table.protocol)
-        await ApiServer(config).serve()
+        sockets = [take_listener(number) for number in listeners]
+        if sockets:
+            # Accept one connection at a time: others may be free for the next.
+            config.backlog = 1
+        await ApiServer(config).serve(sockets or None)
     finally:
         watching.cancel()
 

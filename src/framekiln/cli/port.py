@@ -10,9 +10,14 @@ from urllib.parse import urlsplit
 from framekiln.kit.errors import Unavailable
 
 _ANSWER_WITHIN_S: Final = 10
+_BACKLOG: Final = 2048
+"""Connections that wait for a process to accept them."""
 _LONGEST_ANSWER_BYTES: Final = 4096
 # The keys in our response to /readyz, unlike that of any other program; see `api/health.py`.
 _OUR_CHECKS: Final = {"database", "storage"}
+
+
+Socket = socket.socket
 
 
 class PortUnavailable(Unavailable):
@@ -35,6 +40,39 @@ def require_free_port(host: str, port: int) -> None:
             probe.listen()
     except OSError as error:
         raise PortUnavailable(_explain(error, host, port)) from error
+
+
+def listen(host: str, port: int) -> list[socket.socket]:
+    """Return sockets that listen on all addresses of a host, for several processes."""
+    sockets: list[socket.socket] = []
+    try:
+        for family, kind, protocol, _, address in socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        ):
+            listener = socket.socket(family, kind, protocol)
+            sockets.append(listener)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listener.bind(address)
+            listener.listen(_BACKLOG)
+    except OSError as error:
+        for listener in sockets:
+            listener.close()
+        raise PortUnavailable(_explain(error, host, port)) from error
+    return sockets
+
+
+def take_listener(file_number: int) -> socket.socket:
+    """Return a listening socket that the process that started us has opened."""
+    listener = socket.socket(fileno=file_number)
+    listener.setblocking(False)
+    return listener
+
+
+def keep_backlog(listener: socket.socket) -> None:
+    """Let connections wait that no process has accepted yet."""
+    listener.listen(_BACKLOG)
 
 
 def local_url(host: str, port: int) -> str:

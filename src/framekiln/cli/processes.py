@@ -18,6 +18,7 @@ from framekiln.cli.account import (
     require_allowed_port,
     restrict_process,
 )
+from framekiln.cli.api_processes import serve_in_processes
 from framekiln.cli.confinement import require_confinement
 from framekiln.cli.database import open_server, open_services, running_conninfo
 from framekiln.cli.environment import load_settings
@@ -39,23 +40,34 @@ class UnknownQueue(InvalidInput):
     code = "unknown_queue"
 
 
-def api() -> None:
+def api(
+    listener: Annotated[
+        list[int] | None,
+        typer.Option(hidden=True, help="A listening socket of the process that starts this one."),
+    ] = None,
+) -> None:
     """Run only the HTTP api."""
     settings = load_settings()
-    require_allowed_port(settings, account_of(settings))
-    _leave_root(settings, ("api",))
-    require_free_port(settings.host, settings.port)
-    require_confinement(settings, has_pages=False)
-    with own_temp_folder():
-        asyncio.run(_api(settings))
+    if not listener:
+        require_allowed_port(settings, account_of(settings))
+        _leave_root(settings, ("api",))
+        require_free_port(settings.host, settings.port)
+        require_confinement(settings, has_pages=False)
+    else:
+        restrict_process()
+    with own_temp_folder() as folder:
+        if settings.api_processes > 1 and not listener:
+            serve_in_processes(settings, folder)
+        else:
+            asyncio.run(_api(settings, listener or []))
 
 
-async def _api(settings: Settings) -> None:
+async def _api(settings: Settings, listeners: list[int]) -> None:
     from framekiln.api.app import create_app  # noqa: PLC0415
     from framekiln.cli.api_server import serve_app  # noqa: PLC0415
 
     async with open_services(settings) as services:
-        await serve_app(create_app(services), settings)
+        await serve_app(create_app(services), settings, listeners)
 
 
 def worker(

@@ -1,7 +1,7 @@
 """Keeps a set of child processes running: starts them in order, restarts dead ones, stops all.
 
 Independent of what the children are. At the end of the `async with` block every child is stopped,
-the last started first.
+the last started first, or all at once.
 """
 
 import asyncio
@@ -75,8 +75,11 @@ class ManagedProcess:
 class Supervisor:
     """The owner of child processes."""
 
-    def __init__(self, *, sink: LineSink, policy: RestartPolicy | None = None) -> None:
+    def __init__(
+        self, *, sink: LineSink, policy: RestartPolicy | None = None, stops_in_order: bool = True
+    ) -> None:
         self._sink = sink
+        self._stops_in_order = stops_in_order
         self._policy = policy or RestartPolicy()
         self._processes: list[ManagedProcess] = []
         self._not_ours: set[int] = set()
@@ -143,11 +146,14 @@ class Supervisor:
                 process.child.kill()
 
     async def stop(self) -> None:
-        """Stop every child, the last started first, and kill their orphans."""
+        """Stop every child, and kill their orphans."""
         if self._reaper:
             self._reaper.cancel()
-        for process in reversed(self._processes):
-            await self._end(process)
+        if self._stops_in_order:
+            for process in reversed(self._processes):
+                await self._end(process)
+        else:
+            await asyncio.gather(*map(self._end, self._processes))
         self._processes.clear()
         for _ in range(_ORPHAN_ROUNDS):
             if not end_orphans(self._not_ours):

@@ -38,6 +38,8 @@ class Program:
     """The working folder; by default ours."""
     stop_signal: signal.Signals = signal.SIGTERM
     stop_timeout_s: float = 10
+    inherited_files: tuple[int, ...] = ()
+    """Open files that it uses, too, under the same numbers."""
     needs_clean_stop: bool = False
     """Whether it must always be allowed to exit by itself, because a kill would leave a mess."""
 
@@ -75,6 +77,7 @@ class ChildProcess:
                 env={**os.environ, **(program.environment or {}), MARK: mark},
                 cwd=program.folder,
                 start_new_session=True,
+                pass_fds=program.inherited_files,
             )
         finally:
             os.close(writable)

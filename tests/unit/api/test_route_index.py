@@ -11,8 +11,8 @@ from starlette.types import Scope
 from framekiln.api.app import OPERATION_ROUTERS, SESSION_ROUTERS, V1_ROUTERS, V2_ROUTERS
 from framekiln.api.route_index import RouteIndex
 
-METHODS = ("GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS", "BREW")
-VALUES = ("7f1c2d9e", "frame", "renders", "x.mp4", "a.b.webp", "")
+METHODS = ("GET", "POST", "BREW")
+VALUES = ("frame", "x.mp4", "")
 
 
 def all_routes() -> APIRouter:
@@ -37,9 +37,9 @@ def paths_of(router: APIRouter) -> set[str]:
     for route in router.routes:
         assert isinstance(route, APIRoute)
         names = list(route.param_convertors)
-        for values in itertools.islice(itertools.product(VALUES, repeat=len(names)), 20):
+        for values in itertools.islice(itertools.product(VALUES, repeat=len(names)), 4):
             path = route.path_format.format(**dict(zip(names, values, strict=True)))
-            found |= {path, f"{path}/", f"{path}/more", path.replace("/", "//", 1)}
+            found |= {path, f"{path}/more"}
     return found
 
 
