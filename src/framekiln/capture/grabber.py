@@ -92,5 +92,5 @@ def prepare_grabber(page: Page, decode_png: DecodePng, *, raw: bool) -> tuple[Gr
 
 
 def _is_checked(number: int) -> bool:
-    stretch, offset = divmod(number, _CHECK_EVERY)
-    return offset == stretch * 89 % _CHECK_EVERY
+    group, offset = divmod(number, _CHECK_EVERY)
+    return offset == group * 89 % _CHECK_EVERY

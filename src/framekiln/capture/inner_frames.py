@@ -13,12 +13,12 @@ class InnerFrames:
         self._main_frame = main_frame
         self._contexts: dict[str, int] = {}
         self._new: list[str] = []
-        heard = {
+        listeners = {
             "Runtime.executionContextCreated": self._on_created,
             "Runtime.executionContextDestroyed": self._on_destroyed,
             "Runtime.executionContextsCleared": self._on_cleared,
         }
-        for event, listener in heard.items():
+        for event, listener in listeners.items():
             connection.listen(event, session, listener)
 
     def contexts(self) -> list[str]:

@@ -172,7 +172,7 @@ class PageSession:
         )
 
     def _listen(self) -> None:
-        heard = {
+        listeners = {
             "Runtime.exceptionThrown": self._on_exception,
             "Runtime.exceptionRevoked": self._on_exception_revoked,
             "Runtime.consoleAPICalled": self._on_console,
@@ -180,7 +180,7 @@ class PageSession:
             "Page.javascriptDialogOpening": self._on_dialog,
             "Inspector.targetCrashed": self._on_crash,
         }
-        for event, listener in heard.items():
+        for event, listener in listeners.items():
             self.listen(event, listener)
         for domain in ("Page", "Runtime", "Inspector"):
             self.call(f"{domain}.enable")

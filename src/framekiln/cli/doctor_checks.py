@@ -113,8 +113,8 @@ def check_tool(tool: RequiredProgram) -> CheckResult:
     name = tool.programs[0]
     if path is None:
         return CheckResult(name, tool.if_absent, "not installed", f"{_INSTALL} {tool.package}")
-    said = _run(path, tool.version_flag)
-    return CheckResult(name, CheckState.OK, said.splitlines()[0] if said else path)
+    version = _run(path, tool.version_flag)
+    return CheckResult(name, CheckState.OK, version.splitlines()[0] if version else path)
 
 
 def check_postgres() -> CheckResult:

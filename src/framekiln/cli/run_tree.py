@@ -19,7 +19,7 @@ _STYLES: Final = {
     "skipped": "yellow",
     "cancelled": "yellow",
 }
-_UNTOLD: Final = "dim"
+_OTHER_STYLE: Final = "dim"
 
 
 def draw_run(run: RemoteRun, needs: Mapping[str, Sequence[str]], now: datetime) -> Tree:
@@ -63,4 +63,4 @@ def duration_of(step: RemoteStep, now: datetime) -> str | None:
 
 
 def _style(status: str) -> str:
-    return _STYLES.get(status, _UNTOLD)
+    return _STYLES.get(status, _OTHER_STYLE)

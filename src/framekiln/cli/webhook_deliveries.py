@@ -49,8 +49,8 @@ def get(delivery: DeliveryId, as_json: JsonFlag = False) -> None:
     if as_json:
         return
     for each in found.raw["attempts"]:
-        said = each["error"] or each["status"]
-        write_line(f"{each['number']}  {each['started_at']}  {each['duration_ms']} ms  {said}")
+        outcome = each["error"] or each["status"]
+        write_line(f"{each['number']}  {each['started_at']}  {each['duration_ms']} ms  {outcome}")
     write_line(found.raw["request_body"])
 
 

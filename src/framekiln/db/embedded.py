@@ -342,8 +342,8 @@ def installed_servers() -> dict[int, Path]:
     }
     on_path = shutil.which("postgres")
     if not found and on_path and _is_complete(folder := Path(on_path).resolve().parent):
-        said = subprocess.run([on_path, "--version"], capture_output=True, text=True, check=False)
-        if match := re.search(r"\) (\d+)", said.stdout):
+        result = subprocess.run([on_path, "--version"], capture_output=True, text=True, check=False)
+        if match := re.search(r"\) (\d+)", result.stdout):
             found[int(match[1])] = folder
     return {major: folder for major, folder in found.items() if major >= OLDEST_MAJOR}
 

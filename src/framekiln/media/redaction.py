@@ -117,7 +117,7 @@ def redact(
         done.end_part(VIDEO_COST)
     for index in sounds:
         parts.append(out.with_name(f"{out.name}-sound-{index}"))
-        change = _heard(SpanMuter(muted), done)
+        change = _tracked_muter(SpanMuter(muted), done)
         encode_audio_track(source, index, parts[-1], tick=lambda: None, change=change)
         done.end_part(AUDIO_COST)
     mux_mp4(parts, out)
@@ -134,10 +134,10 @@ def _counted(draw: DrawOnFrame, done: RedactionProgress) -> DrawOnFrame:
     return drawn
 
 
-def _heard(silencing: SpanMuter, done: RedactionProgress) -> ChunkFilter:
-    def silenced(stretch: AudioChunk) -> AudioChunk:
-        done.advance_to(Fraction(stretch.end * 1000, RATE_HZ), AUDIO_COST)
-        return silencing(stretch)
+def _tracked_muter(silencing: SpanMuter, done: RedactionProgress) -> ChunkFilter:
+    def silenced(chunk: AudioChunk) -> AudioChunk:
+        done.advance_to(Fraction(chunk.end * 1000, RATE_HZ), AUDIO_COST)
+        return silencing(chunk)
 
     return silenced
 

@@ -137,8 +137,8 @@ class ServedAudio:
         """Return the next audio from sample `at` on."""
         while (chunk := self._left or next(self._chunks, None)) is not None:
             self._left = None
-            if (heard := chunk.cut(at, self._end)) is not None:
-                return heard
+            if (part := chunk.cut(at, self._end)) is not None:
+                return part
         return None
 
 

@@ -84,8 +84,8 @@ _SRT: Final = re.compile(
 def sniff(head: bytes) -> SniffedType:
     """Return the type of a file that begins with `head`."""
     head = head[:HEAD_BYTES]
-    for look in (_iso_media, _matroska, _riff, _ogg, _by_magic, _bare_sound, _text):
-        found = look(head)
+    for is_type in (_iso_media, _matroska, _riff, _ogg, _by_magic, _bare_sound, _text):
+        found = is_type(head)
         if found is not None:
             return found
     return UNKNOWN
@@ -162,7 +162,7 @@ def _text(head: bytes) -> SniffedType | None:
         return None
     if "\0" in text:
         return None
-    looks: tuple[tuple[Callable[[str], object], SniffedType], ...] = (
+    checks: tuple[tuple[Callable[[str], object], SniffedType], ...] = (
         (_is_vtt, SniffedType(MediaKind.CAPTION, "text/vtt")),
         (_SRT.match, SniffedType(MediaKind.CAPTION, "application/x-subrip")),
         (_is_html, SniffedType(None, "text/html")),
@@ -171,7 +171,7 @@ def _text(head: bytes) -> SniffedType | None:
         (_is_playlist, SniffedType(None, "application/vnd.apple.mpegurl")),
         (bool, SniffedType(None, "text/plain")),
     )
-    return next((found for look, found in looks if look(text)), None)
+    return next((found for is_type, found in checks if is_type(text)), None)
 
 
 def _as_text(head: bytes) -> str:

@@ -108,8 +108,8 @@ class RenderAssets:
             return await self._fetch_file(parse_file_id(url.removeprefix(FILE_ID)), path)
         if url.startswith(TRANSCRIPTION_OF):
             file_id = parse_file_id(url.removeprefix(TRANSCRIPTION_OF))
-            said = await self._sources.captions.captions_json(owner, file_id)
-            await asyncio.to_thread(path.write_bytes, said)
+            captions = await self._sources.captions.captions_json(owner, file_id)
+            await asyncio.to_thread(path.write_bytes, captions)
             return LocalAsset(path, "application/json")
         # Another name, because the path may already hold the whole source.
         parts = path.with_name(f"{path.name}-parts")

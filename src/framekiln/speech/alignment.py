@@ -24,18 +24,18 @@ def token_times_ms(weights: NDArray[np.float32]) -> list[int]:
 
 def _sharpen(weights: NDArray[np.float32]) -> Floats:
     """Return tokens x steps: how much more a token attends to a step than other tokens do."""
-    looks = np.asarray(weights, np.float64)
-    looks = looks / np.maximum(looks.sum(axis=-1, keepdims=True), 1e-9)
-    spread = looks.std(axis=-2, keepdims=True)
-    looks = (looks - looks.mean(axis=-2, keepdims=True)) / (spread + 1e-6)
-    return np.asarray(_median(looks).mean(axis=0), np.float64)
+    attention = np.asarray(weights, np.float64)
+    attention = attention / np.maximum(attention.sum(axis=-1, keepdims=True), 1e-9)
+    spread = attention.std(axis=-2, keepdims=True)
+    attention = (attention - attention.mean(axis=-2, keepdims=True)) / (spread + 1e-6)
+    return np.asarray(_median(attention).mean(axis=0), np.float64)
 
 
-def _median(looks: Floats) -> Floats:
+def _median(attention: Floats) -> Floats:
     half = _MEDIAN_STEPS // 2
-    if looks.shape[-1] <= half:
-        return looks
-    padded = np.pad(looks, ((0, 0), (0, 0), (half, half)), mode="reflect")
+    if attention.shape[-1] <= half:
+        return attention
+    padded = np.pad(attention, ((0, 0), (0, 0), (half, half)), mode="reflect")
     windows = np.lib.stride_tricks.sliding_window_view(padded, _MEDIAN_STEPS, axis=-1)
     return np.asarray(np.median(windows, axis=-1), np.float64)
 

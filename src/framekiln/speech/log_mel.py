@@ -25,9 +25,9 @@ Floats = NDArray[np.float32]
 
 def log_mel(samples: Samples, *, bands: int) -> Floats:
     """Return `bands` x 3000 features of at most 30 s; shorter input is padded with silence."""
-    heard = np.zeros(WINDOW_SAMPLES, np.float32)
-    heard[: len(samples)] = samples[:WINDOW_SAMPLES]
-    padded = np.pad(heard, _FFT_SAMPLES // 2, mode="reflect")
+    window = np.zeros(WINDOW_SAMPLES, np.float32)
+    window[: len(samples)] = samples[:WINDOW_SAMPLES]
+    padded = np.pad(window, _FFT_SAMPLES // 2, mode="reflect")
     frames = np.lib.stride_tricks.sliding_window_view(padded, _FFT_SAMPLES)[::_HOP_SAMPLES]
     spectrum = np.fft.rfft(frames[:FRAMES] * _hann(), axis=1)
     power = (spectrum.real**2 + spectrum.imag**2).astype(np.float32)

@@ -66,13 +66,13 @@ class Moonshine:
         """Return the most likely text of a window, token by token."""
         padded = np.pad(samples, (0, max(0, _SHORTEST_SAMPLES - len(samples))))
         features = {"input_values": padded[None].astype(np.float32)}
-        heard = self._encoder.run(["last_hidden_state"], features)[0]
+        encoded = self._encoder.run(["last_hidden_state"], features)[0]
         memory = self._no_memory()
         tokens: list[int] = []
         logs: list[float] = []
         token, is_loop = _BEGIN, False
         for place in range(int(len(padded) / SAMPLE_HZ * _TOKENS_A_SECOND) + 1):
-            logits, memory = self._step(heard, token, memory, is_first=place == 0)
+            logits, memory = self._step(encoded, token, memory, is_first=place == 0)
             token = int(logits.argmax())
             logs.append(float(logits.max() - _log_sum(logits)))
             if token == _END:
@@ -89,11 +89,11 @@ class Moonshine:
         return MoonshineOutput(tuple(pieces), float(np.mean(logs)), is_loop)
 
     def _step(
-        self, heard: Array, token: int, memory: dict[str, Array], *, is_first: bool
+        self, encoded: Array, token: int, memory: dict[str, Array], *, is_first: bool
     ) -> tuple[Array, dict[str, Array]]:
         feeds = memory | {
             "input_ids": np.array([[token]], np.int64),
-            "encoder_hidden_states": heard,
+            "encoder_hidden_states": encoded,
             "use_cache_branch": np.array([not is_first]),
         }
         # The cached encoder state stays the same after the first step.

@@ -61,8 +61,8 @@ def _ask(request: dict[str, Any], samples: Samples) -> list[Word]:
         )
         return [Word(**word) for word in json.loads(done.stdout)]
     except subprocess.CalledProcessError as error:
-        said = error.stderr.decode(errors="replace").strip().splitlines()
-        reason = said[-1] if said else f"exit status {error.returncode}"
+        lines = error.stderr.decode(errors="replace").strip().splitlines()
+        reason = lines[-1] if lines else f"exit status {error.returncode}"
         raise SpeechEngineFailed(f"pocketsphinx crashed: {reason}") from error
     except (OSError, ValueError, TypeError, subprocess.TimeoutExpired) as error:
         raise SpeechEngineFailed(f"pocketsphinx gave no result: {error!r}") from error

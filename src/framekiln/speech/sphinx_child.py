@@ -40,7 +40,7 @@ def main() -> None:
 def recognize(pcm: bytes) -> list[dict[str, Any]]:
     """Return the recognized words."""
     # The second pass does not improve the result, and costs time.
-    return _heard(pocketsphinx.Decoder(loglevel="FATAL", fwdflat=False), pcm)
+    return _recognized_words(pocketsphinx.Decoder(loglevel="FATAL", fwdflat=False), pcm)
 
 
 def align(pcm: bytes, words: list[str]) -> list[dict[str, Any]]:
@@ -52,12 +52,12 @@ def align(pcm: bytes, words: list[str]) -> list[dict[str, Any]]:
             sounds = " ".join(_SOUNDS[letter] for letter in key if letter in _SOUNDS)
             decoder.add_word(key, sounds or _NO_LETTERS, True)
     decoder.set_align_text(" ".join(keys))
-    found = _heard(decoder, pcm)
+    found = _recognized_words(decoder, pcm)
     same = [each["text"] for each in found] == keys[: len(found)]
     return found if same else []
 
 
-def _heard(decoder: Any, pcm: bytes) -> list[dict[str, Any]]:
+def _recognized_words(decoder: Any, pcm: bytes) -> list[dict[str, Any]]:
     decoder.start_utt()
     decoder.process_raw(pcm, full_utt=True)
     decoder.end_utt()

@@ -37,20 +37,20 @@ class _Attempt:
     is_loop: bool
 
 
-def detect_language(whisper: Whisper, heard: Array) -> str:
+def detect_language(whisper: Whisper, encoded: Array) -> str:
     """Return the most likely language of a window."""
     tokens = whisper.tokens
-    logits = whisper.start(heard, [tokens.start]).logits[-1]
+    logits = whisper.start(encoded, [tokens.start]).logits[-1]
     return max(tokens.languages, key=lambda code: float(logits[tokens.languages[code]]))
 
 
-def decode_tokens(whisper: Whisper, heard: Array, language: str) -> DecodedTokens:
+def decode_tokens(whisper: Whisper, encoded: Array, language: str) -> DecodedTokens:
     """Return the decoded tokens of a window."""
     tokens = whisper.tokens
     tried: list[_Attempt] = []
     no_speech = 0.0
     for temperature in TEMPERATURES:
-        attempt, no_speech = _attempt(whisper, heard, language, temperature=temperature)
+        attempt, no_speech = _attempt(whisper, encoded, language, temperature=temperature)
         tried.append(attempt)
         text = tokens.decode(attempt.tokens)
         if not attempt.is_loop and hallucination.is_believable(text, attempt.log_probability):
@@ -74,27 +74,27 @@ def _best(tokens: WhisperTokens, tried: list[_Attempt]) -> _Attempt | None:
 
 
 def _attempt(
-    whisper: Whisper, heard: Array, language: str, *, temperature: float
+    whisper: Whisper, encoded: Array, language: str, *, temperature: float
 ) -> tuple[_Attempt, float]:
     tokens = whisper.tokens
     chance = np.random.default_rng(_SEED)
-    step = whisper.start(heard, tokens.prompt(language))
+    step = whisper.start(encoded, tokens.prompt(language))
     no_speech = float(np.exp(_log_softmax(step.logits[0])[tokens.no_speech]))
-    said: list[int] = []
+    decoded: list[int] = []
     sum_log, is_loop = 0.0, False
     for _ in range(_MOST_TOKENS):
-        logits = mask_forbidden(tokens, said, step.logits[-1])
+        logits = mask_forbidden(tokens, decoded, step.logits[-1])
         log_probabilities = _log_softmax(logits)
         token = _choose(log_probabilities, temperature, chance)
         sum_log += float(log_probabilities[token])
         if token == tokens.end:
             break
-        said.append(token)
-        is_loop = hallucination.is_looping([one for one in said if tokens.is_text(one)])
+        decoded.append(token)
+        is_loop = hallucination.is_looping([one for one in decoded if tokens.is_text(one)])
         if is_loop:
             break
-        step = whisper.advance(heard, token, step)
-    attempt = _Attempt(tuple(said), sum_log / (len(said) + 1), is_loop)
+        step = whisper.advance(encoded, token, step)
+    attempt = _Attempt(tuple(decoded), sum_log / (len(decoded) + 1), is_loop)
     return attempt, no_speech
 
 
@@ -106,7 +106,7 @@ def _choose(log_probabilities: Logits, temperature: float, chance: np.random.Gen
     return int((log_probabilities / temperature + noise).argmax())
 
 
-def mask_forbidden(tokens: WhisperTokens, said: Sequence[int], logits: Logits) -> Logits:
+def mask_forbidden(tokens: WhisperTokens, decoded: Sequence[int], logits: Logits) -> Logits:
     """Return the logits with all invalid next tokens masked.
 
     Timestamps come in pairs around text, never decrease, and start the window.
@@ -115,12 +115,12 @@ def mask_forbidden(tokens: WhisperTokens, said: Sequence[int], logits: Logits) -
     first_time = tokens.first_timestamp
     logits[[*tokens.suppressed, tokens.no_timestamps]] = -np.inf
     logits[tokens.end + 1 : tokens.no_timestamps] = -np.inf
-    if not said:
+    if not decoded:
         logits[list(tokens.suppressed_at_first)] = -np.inf
         logits[:first_time] = -np.inf
         logits[first_time + _LATEST_FIRST_MS // TIMESTAMP_MS + 1 :] = -np.inf
         return logits
-    _pair_times(tokens, said, logits)
+    _pair_times(tokens, decoded, logits)
     log_probabilities = _log_softmax(logits)
     any_time = _log_sum(log_probabilities[first_time:])
     if any_time > log_probabilities[:first_time].max():
@@ -128,15 +128,15 @@ def mask_forbidden(tokens: WhisperTokens, said: Sequence[int], logits: Logits) -
     return logits
 
 
-def _pair_times(tokens: WhisperTokens, said: Sequence[int], logits: Logits) -> None:
+def _pair_times(tokens: WhisperTokens, decoded: Sequence[int], logits: Logits) -> None:
     first_time = tokens.first_timestamp
-    after_time = said[-1] >= first_time
-    after_pair = after_time and (len(said) < 2 or said[-2] >= first_time)
+    after_time = decoded[-1] >= first_time
+    after_pair = after_time and (len(decoded) < 2 or decoded[-2] >= first_time)
     if after_pair:
         logits[first_time:] = -np.inf
     elif after_time:
         logits[: tokens.end] = -np.inf
-    times = [token for token in said if token >= first_time]
+    times = [token for token in decoded if token >= first_time]
     # A text lasts at least one step; a pause may be empty.
     earliest = times[-1] if after_time and not after_pair else times[-1] + 1
     logits[first_time:earliest] = -np.inf

@@ -130,8 +130,8 @@ class Transcriber:
         words = [word for segment in segments for word in segment]
         end_ms = len(samples) // _PER_MS
         words = correct_times(words, voice, end_ms=end_ms, ahead_ms=self._listener.early_ms)
-        said = _transcript(words, [len(segment) for segment in segments], chosen)
-        return replace(said, engine=self.engine, warnings=self.warnings)
+        transcript = _transcript(words, [len(segment) for segment in segments], chosen)
+        return replace(transcript, engine=self.engine, warnings=self.warnings)
 
     def transcribe_slice(
         self, samples: Samples, part: SpeechSlice, language: str | None = None
@@ -150,8 +150,8 @@ class Transcriber:
         if part.tail_ms:
             end_ms = _border_ms(samples, part.lead_ms + part.end_ms - part.start_ms)
         first_ms = max(0, start_ms - _CONTEXT_MS)
-        heard = samples[first_ms * _PER_MS : (end_ms + _CONTEXT_MS) * _PER_MS]
-        transcript = self.transcribe(heard, language).shifted(first_ms)
+        context = samples[first_ms * _PER_MS : (end_ms + _CONTEXT_MS) * _PER_MS]
+        transcript = self.transcribe(context, language).shifted(first_ms)
         return transcript.between(start_ms, end_ms).shifted(part.first_ms)
 
     def transcribe_long(

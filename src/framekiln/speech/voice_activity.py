@@ -58,8 +58,8 @@ class SileroDetector:
         found = np.zeros(count, np.float32)
         for frame in range(count):
             first = frame * FRAME_SAMPLES
-            heard = padded[None, first : first + _CONTEXT_SAMPLES + FRAME_SAMPLES]
-            feeds: dict[str, Array] = {"input": heard, "state": state, "sr": rate}
+            chunk = padded[None, first : first + _CONTEXT_SAMPLES + FRAME_SAMPLES]
+            feeds: dict[str, Array] = {"input": chunk, "state": state, "sr": rate}
             probability, state = self._network.run(["output", "stateN"], feeds)
             found[frame] = probability[0, 0]
         return found

@@ -63,16 +63,16 @@ class Whisper:
         features = log_mel(samples, bands=self._bands)[None]
         return self._encoder.run(["last_hidden_state"], {"input_features": features})[0]
 
-    def start(self, heard: Array, prompt: list[int]) -> DecoderState:
+    def start(self, encoded: Array, prompt: list[int]) -> DecoderState:
         """Run the decoder on the prompt."""
-        feeds = self._feeds(heard, prompt) | self._no_memory()
+        feeds = self._feeds(encoded, prompt) | self._no_memory()
         logits, *memory = self._decoder.run(["logits", *self._remembered], feeds)
         kept = zip(map(_as_past, self._remembered), memory, strict=True)
         return DecoderState(_exact(logits), dict(kept))
 
-    def advance(self, heard: Array, token: int, step: DecoderState) -> DecoderState:
+    def advance(self, encoded: Array, token: int, step: DecoderState) -> DecoderState:
         """Run the decoder on one more token."""
-        feeds = self._feeds(heard, [token]) | step.memory
+        feeds = self._feeds(encoded, [token]) | step.memory
         feeds["use_cache_branch"] = np.array([True])
         names = [name for name in self._remembered if ".encoder." not in name]
         logits, *memory = self._decoder.run(["logits", *names], feeds)
@@ -80,20 +80,20 @@ class Whisper:
         kept = zip(map(_as_past, names), memory, strict=True)
         return DecoderState(_exact(logits), step.memory | dict(kept))
 
-    def attend(self, heard: Array, text: list[int]) -> Attention:
+    def attend(self, encoded: Array, text: list[int]) -> Attention:
         """Run the decoder on a whole text and return its attention."""
         layers = sorted({layer for layer, _ in self._heads})
         names = [f"cross_attentions.{layer}" for layer in layers]
-        feeds = self._feeds(heard, text) | self._no_memory()
-        logits, *looks = self._decoder.run(["logits", *names], feeds)
-        by_layer = dict(zip(layers, looks, strict=True))
+        feeds = self._feeds(encoded, text) | self._no_memory()
+        logits, *attention = self._decoder.run(["logits", *names], feeds)
+        by_layer = dict(zip(layers, attention, strict=True))
         weights = np.stack([by_layer[layer][0, head] for layer, head in self._heads])
         return Attention(weights, _exact(logits))
 
-    def _feeds(self, heard: Array, tokens: list[int]) -> dict[str, Array]:
+    def _feeds(self, encoded: Array, tokens: list[int]) -> dict[str, Array]:
         return {
             "input_ids": np.array([tokens], np.int64),
-            "encoder_hidden_states": heard,
+            "encoder_hidden_states": encoded,
             "use_cache_branch": np.array([False]),
         }
 

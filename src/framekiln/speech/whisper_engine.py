@@ -45,18 +45,18 @@ class WhisperEngine:
         self, sound: VoicedSamples, window: SpeechWindow, language: str | None
     ) -> RecognizedWindow:
         """Return the speech in a window; without a language, detect it."""
-        heard = recognize_window(self._whisper, window.cut(sound.samples), language)
+        recognized = recognize_window(self._whisper, window.cut(sound.samples), language)
         first = RecognizedWindow(
-            heard.language, tuple(place_words(words, window) for words in heard.segments)
+            recognized.language, tuple(place_words(words, window) for words in recognized.segments)
         )
         if window.duration_ms < _SHORTEST_WINDOW_MS or not _lacks_words(first.words, window, sound):
             return first
         halves = [
-            self.recognize(sound, half, heard.language)
+            self.recognize(sound, half, recognized.language)
             for half in split_window(window, sound.samples)
         ]
         second = RecognizedWindow(
-            heard.language, tuple(s for half in halves for s in half.segments)
+            recognized.language, tuple(s for half in halves for s in half.segments)
         )
         return second if len(second.words) > len(first.words) else first
 

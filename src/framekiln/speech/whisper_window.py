@@ -26,8 +26,8 @@ def recognize_window(whisper: Whisper, samples: Samples, language: str | None) -
     """Return the words of a window, by segment; without a language, detect it."""
     features = whisper.encode(samples)
     language = language or detect_language(whisper, features)
-    said = decode_tokens(whisper, features, language)
-    groups = list(_segments(whisper.tokens, said.tokens))
+    decoded = decode_tokens(whisper, features, language)
+    groups = list(_segments(whisper.tokens, decoded.tokens))
     text = [token for group in groups for token in group]
     if not text:
         return WindowWords(language)
@@ -35,10 +35,10 @@ def recognize_window(whisper: Whisper, samples: Samples, language: str | None) -
     return WindowWords(language, tuple(_distribute(words, [len(group) for group in groups])))
 
 
-def _segments(tokens: WhisperTokens, said: Sequence[int]) -> Iterator[list[int]]:
+def _segments(tokens: WhisperTokens, decoded: Sequence[int]) -> Iterator[list[int]]:
     """Yield the text tokens between timestamps."""
     group: list[int] = []
-    for token in said:
+    for token in decoded:
         if tokens.is_text(token):
             group.append(token)
         elif group:

@@ -83,12 +83,12 @@ def pack_windows(
 def quietest_ms(samples: Samples, start_ms: int, end_ms: int) -> int:
     """Return the middle of the quietest 300 ms; of several equal ones, the most central."""
     step_ms = 10
-    heard = samples[start_ms * _PER_MS : end_ms * _PER_MS]
-    steps = len(heard) // (step_ms * _PER_MS)
+    part = samples[start_ms * _PER_MS : end_ms * _PER_MS]
+    steps = len(part) // (step_ms * _PER_MS)
     width = _QUIET_MS // step_ms
     if steps <= width:
         return (start_ms + end_ms) // 2
-    powers = np.square(heard[: steps * step_ms * _PER_MS], dtype=np.float64)
+    powers = np.square(part[: steps * step_ms * _PER_MS], dtype=np.float64)
     powers = powers.reshape(steps, -1).sum(axis=1)
     sums = np.convolve(powers, np.ones(width), "valid")
     # Whole decibels: smaller differences count as equally quiet.

@@ -68,13 +68,13 @@ def spread_words(texts: Sequence[str], voice: Sequence[SpeechSpan]) -> list[Spee
     """Return consecutive spans, one for each word, all within speech."""
     weights = [sum(letter.isalnum() for letter in text) + _PAUSE_LETTERS for text in texts]
     voiced_ms = sum(span.duration_ms for span in voice)
-    stretches, before = [], 0.0
+    spans, before = [], 0.0
     for weight in weights:
         start_ms = int(before / sum(weights) * voiced_ms)
         before += weight
         end_ms = int(before / sum(weights) * voiced_ms)
-        stretches.append(_place(voice, start_ms, end_ms))
-    return stretches
+        spans.append(_place(voice, start_ms, end_ms))
+    return spans
 
 
 def _place(voice: Sequence[SpeechSpan], start_ms: int, end_ms: int) -> SpeechSpan:

@@ -166,9 +166,9 @@ class TranscribeSlice:
         assert transcription.samples_key is not None, "slices come with the samples"
         part = slice_of(transcription, taken.number)
         samples = await read_slice(self.blobs, transcription.samples_key, part)
-        heard = await self.recognizer.transcribe_slice(samples, part, transcription.language)
+        transcript = await self.recognizer.transcribe_slice(samples, part, transcription.language)
         key = slice_key(transcription, taken.number, fence=taken.fence)
-        await self.blobs.put(key, to_json(heard).encode())
+        await self.blobs.put(key, to_json(transcript).encode())
         if not await retry_while_database_down(lambda: self.work.finish_slice(taken, blob_key=key)):
             await self.blobs.delete(key)
 
@@ -192,7 +192,7 @@ class JoinTranscript:
             key = transcript_key(transcription)
             await self.blobs.put(key, to_json(whole).encode())
             if await retry_while_database_down(
-                lambda: self.work.complete(transcription, transcript_key=key, said=whole)
+                lambda: self.work.complete(transcription, transcript_key=key, transcript=whole)
             ):
                 await self.blobs.delete_prefix(parts_prefix(transcription))
             elif not await self.work.is_complete(transcription.id):

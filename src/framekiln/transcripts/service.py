@@ -155,8 +155,8 @@ class Transcripts:
     async def fragment(self, transcription: Transcription, number: int) -> Transcript:
         """Return the transcript of slice `number`, which may be available before the whole is."""
         start_ms = number * transcription.work_slice_ms
-        heard = await self._around(transcription, number)
-        return heard.between(start_ms, start_ms + transcription.work_slice_ms)
+        transcript = await self._around(transcription, number)
+        return transcript.between(start_ms, start_ms + transcription.work_slice_ms)
 
     async def for_file(self, organization_id: OrganizationId, file_id: FileId) -> Transcript:
         """Return the transcript of a file, or raise why there is none."""
@@ -165,8 +165,8 @@ class Transcripts:
 
     async def captions_json(self, organization_id: OrganizationId, file_id: FileId) -> bytes:
         """Return the captions of a file as pages read them, or raise why there are none."""
-        said = await self.for_file(organization_id, file_id)
-        return json.dumps(page_captions(said)).encode()
+        transcript = await self.for_file(organization_id, file_id)
+        return json.dumps(page_captions(transcript)).encode()
 
     async def progress(self, transcription_id: TranscriptionId) -> TranscriptionProgress:
         """Return the progress of a transcription."""

@@ -199,7 +199,7 @@ async def complete(
     transcription_id: TranscriptionId,
     *,
     transcript_key: str,
-    said: Transcript,
+    transcript: Transcript,
     now: datetime,
 ) -> Transcription | None:
     """Record the transcript's key and engine; return None if it has already ended."""
@@ -215,9 +215,9 @@ async def complete(
             "id": transcription_id,
             "before": states_before(TranscriptionStatus.COMPLETE),
             "transcript_key": transcript_key,
-            "language": said.language,
-            "engine": said.engine,
-            "warnings": list(said.warnings),
+            "language": transcript.language,
+            "engine": transcript.engine,
+            "warnings": list(transcript.warnings),
             "now": now,
         },
     )

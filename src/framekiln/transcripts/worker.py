@@ -130,7 +130,7 @@ class TranscriptWorker:
         return transcription, [key for key in keys if key is not None]
 
     async def complete(
-        self, transcription: Transcription, *, transcript_key: str, said: Transcript
+        self, transcription: Transcription, *, transcript_key: str, transcript: Transcript
     ) -> bool:
         """Complete it; return False if it has already ended. Raises if its file has expired."""
         owner, now = transcription.organization_id, self._clock.now()
@@ -144,7 +144,7 @@ class TranscriptWorker:
                 connection,
                 transcription.id,
                 transcript_key=transcript_key,
-                said=said,
+                transcript=transcript,
                 now=now,
             )
             if ended is not None:

@@ -16,10 +16,10 @@ class ExpectedMedia(StrEnum):
     IMAGE = "image"
 
 
-def describe_source(found: ProbedSource, looked_as: ExpectedMedia) -> dict[str, Any]:
+def describe_source(found: ProbedSource, expected: ExpectedMedia) -> dict[str, Any]:
     """Return the facts, in seconds and bits per second. Raises if it is of another type."""
-    _require_kind(found, looked_as)
-    if looked_as is ExpectedMedia.AUDIO:
+    _require_kind(found, expected)
+    if expected is ExpectedMedia.AUDIO:
         return {
             "bitrate": found.bits_per_s,
             "codec": found.sound_codec,
@@ -34,7 +34,7 @@ def describe_source(found: ProbedSource, looked_as: ExpectedMedia) -> dict[str, 
         "size": found.size_bytes,
         "width": found.width_px,
     }
-    if looked_as is ExpectedMedia.IMAGE:
+    if expected is ExpectedMedia.IMAGE:
         return picture
     return {
         "bitrate": found.bits_per_s,
@@ -48,13 +48,13 @@ def _number(value: Any, digits: int) -> float | None:
     return None if value is None else round(float(value), digits)
 
 
-def _require_kind(found: ProbedSource, looked_as: ExpectedMedia) -> None:
+def _require_kind(found: ProbedSource, expected: ExpectedMedia) -> None:
     """Raise unless it is of the expected type; animated images also count as videos."""
     is_expected, fault = {
         ExpectedMedia.AUDIO: (found.has_sound, "has no sound"),
         ExpectedMedia.IMAGE: (found.kind is MediaKind.IMAGE, "is not an image"),
         ExpectedMedia.VIDEO: (found.is_moving, "has no moving picture"),
-    }[looked_as]
+    }[expected]
     if not is_expected:
         message = f"the file {fault}: it is of kind {found.kind}"
         issue = {"path": "type", "code": "asset_unsupported", "message": message}

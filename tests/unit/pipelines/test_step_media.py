@@ -1,8 +1,8 @@
-"""Which bytes of a track a stretch of time needs."""
+"""The byte ranges of a track for a range of time."""
 
 from typing import Any
 
-from framekiln.pipelines.execution.step_media import Spans, Stretch, spans_of
+from framekiln.pipelines.execution.step_media import MediaRange, Spans, spans_of
 
 INDEX: dict[str, Any] = {
     "-1": {"track": -1, "type": "video", "timescale": 1, "segments": []},
@@ -28,17 +28,17 @@ INDEX: dict[str, Any] = {
 
 
 def test_neighbours_are_read_at_once() -> None:
-    assert spans_of(INDEX, Stretch("video", 0, 2002)) == Spans(1, [(0, 150)])
-    assert spans_of(INDEX, Stretch("video", 2002, 9000)) == Spans(
+    assert spans_of(INDEX, MediaRange("video", 0, 2002)) == Spans(1, [(0, 150)])
+    assert spans_of(INDEX, MediaRange("video", 2002, 9000)) == Spans(
         1, [(0, 100), (150, 200), (210, 260)]
     )
-    assert spans_of(INDEX, Stretch("audio", 500, 600)) == Spans(2, [(0, 100)])
+    assert spans_of(INDEX, MediaRange("audio", 500, 600)) == Spans(2, [(0, 100)])
 
 
 def test_a_millisecond_before_a_fragment_brings_the_one_before() -> None:
-    assert spans_of(INDEX, Stretch("video", 2001, 2100)) == Spans(1, [(0, 200)])
+    assert spans_of(INDEX, MediaRange("video", 2001, 2100)) == Spans(1, [(0, 200)])
 
 
 def test_a_span_without_fragments_is_none() -> None:
-    assert spans_of(INDEX, Stretch("video", 7000, 8000)) is None
-    assert spans_of({"2": INDEX["2"]}, Stretch("video", 0, 1000)) is None
+    assert spans_of(INDEX, MediaRange("video", 7000, 8000)) is None
+    assert spans_of({"2": INDEX["2"]}, MediaRange("video", 0, 1000)) is None

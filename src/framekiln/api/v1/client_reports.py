@@ -75,10 +75,10 @@ async def take_feedback(request: Request, _caller: AuthenticatedCaller) -> Feedb
     received = FeedbackReceived(
         id=new_uuid(), created_at=services_of(request).clock.now().isoformat()
     )
-    said = {
+    fields = {
         name: str(value)[:_MAX_LOGGED_CHARS]
         for name, value in body.model_dump().items()
         if value is not None
     }
-    log.info("feedback.received", feedback_id=str(received.id), **said)
+    log.info("feedback.received", feedback_id=str(received.id), **fields)
     return received

@@ -166,8 +166,8 @@ async def get_fragment(
     """Return the words of slice `number`, `work_slice_ms` long; times are in seconds."""
     transcripts = services_of(request).transcripts
     found = await transcripts.get(reader.organization_id, transcription_id_of(transcription_id))
-    said = await transcripts.fragment(found, fragment_number_of(number))
-    return JSONResponse(to_page_captions(said))
+    transcript = await transcripts.fragment(found, fragment_number_of(number))
+    return JSONResponse(to_page_captions(transcript))
 
 
 def _text_answers(form: str) -> dict[str, Any]:
@@ -201,8 +201,8 @@ def _add_text_routes(form: str) -> None:
     ) -> Response:
         """Return the transcript of a file's newest transcription."""
         transcripts = services_of(request).transcripts
-        said = await transcripts.for_file(reader.organization_id, parse_file_id(file_id))
-        return _text(said, form, word_times=word_times)
+        transcript = await transcripts.for_file(reader.organization_id, parse_file_id(file_id))
+        return _text(transcript, form, word_times=word_times)
 
     routes = {
         f"/transcriptions/{{transcription_id}}.{form}": of_transcription,
@@ -242,8 +242,8 @@ async def _start(
     return started
 
 
-def _text(said: Transcript, form: str, *, word_times: bool) -> Response:
+def _text(transcript: Transcript, form: str, *, word_times: bool) -> Response:
     if form == "json":
-        return JSONResponse(page_captions(said))
-    text = to_vtt(said, word_times=word_times) if form == "vtt" else to_srt(said)
+        return JSONResponse(page_captions(transcript))
+    text = to_vtt(transcript, word_times=word_times) if form == "vtt" else to_srt(transcript)
     return Response(text, media_type=MEDIA_TYPES[form])

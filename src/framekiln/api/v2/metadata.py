@@ -22,10 +22,10 @@ router = APIRouter(prefix="/v2", tags=["videos"])
 async def look_at_file(request: Request, caller: AuthenticatedCaller) -> dict[str, Any]:
     """Look at an uploaded file or an address as video, audio or image."""
     async with open_form(request) as form:
-        looked_as = _looked_as(form)
+        expected = _expected_media(form)
         where = "file" if "file" in form.files else "url"
         try:
-            return describe_source(await _probe(request, caller, form), looked_as)
+            return describe_source(await _probe(request, caller, form), expected)
         except FramekilnError as error:
             if error.details.get("issues") or not is_source_at_fault(error):
                 raise
@@ -48,7 +48,7 @@ async def _probe(request: Request, caller: Caller, form: Form) -> ProbedSource:
     return await sources.probe(caller.organization.id, url)
 
 
-def _looked_as(form: Form) -> ExpectedMedia:
+def _expected_media(form: Form) -> ExpectedMedia:
     value = form.values.get("type")
     if value is None:
         raise field_error("type", "required", "type is missing: video, audio or image")

@@ -65,8 +65,8 @@ class Definitions:
         """Describe an object whose field `tag` selects one of several schemas."""
         if not self.is_template:
             return {"oneOf": list(variants)}
-        told_later = {"type": "string", "pattern": r"\{[{%]"}
-        unknown = {"type": "object", "properties": {tag: told_later}, "required": [tag]}
+        placeholder = {"type": "string", "pattern": r"\{[{%]"}
+        unknown = {"type": "object", "properties": {tag: placeholder}, "required": [tag]}
         return {"oneOf": [*variants, unknown]}
 
     def optional(self, schema: JsonSchema) -> JsonSchema:

@@ -52,7 +52,7 @@ class Pattern:
         try:
             self._compiled = re2.compile(f"(?{flags}){written}" if flags else written, options)
         except re2.error as error:
-            raise UnusablePattern(_told(error)) from None
+            raise UnusablePattern(_message(error)) from None
 
     def search(self, text: str) -> bool:
         """Whether the pattern is found anywhere in the text."""
@@ -70,9 +70,9 @@ def _encodable(text: str) -> str:
     return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _told(error: Exception) -> str:
-    said = error.args[0]
-    message = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+def _message(error: Exception) -> str:
+    detail = error.args[0]
+    message = detail.decode(errors="replace") if isinstance(detail, bytes) else str(detail)
     if message.startswith(("invalid perl operator", "invalid escape sequence")):
         return f"{message} (looking around and going back to groups cannot be used)"
     return message

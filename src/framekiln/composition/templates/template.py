@@ -35,7 +35,7 @@ class InvalidTemplate(InvalidInput):
 
     def __init__(self, issues: Iterable[ConfigFinding]) -> None:
         self.issues = tuple(issues)
-        super().__init__(_said(self.issues), **_details(self.issues))
+        super().__init__(_message(self.issues), **_details(self.issues))
 
 
 class InvalidData(InvalidInput):
@@ -43,7 +43,7 @@ class InvalidData(InvalidInput):
 
     def __init__(self, issues: Iterable[ConfigFinding]) -> None:
         self.issues = tuple(issues)
-        super().__init__(_said(self.issues), **_details(self.issues))
+        super().__init__(_message(self.issues), **_details(self.issues))
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def _below_config(findings: Iterable[ConfigFinding]) -> list[ConfigFinding]:
     ]
 
 
-def _said(issues: tuple[ConfigFinding, ...]) -> str:
+def _message(issues: tuple[ConfigFinding, ...]) -> str:
     more = f" (and {len(issues) - 1} more)" if len(issues) > 1 else ""
     return f"{issues[0].path}: {issues[0].message}{more}"
 

@@ -96,9 +96,9 @@ class ZygoteHandle:
             open_pipe() as (messages, messages_end),
             open_pipe() as (complained, complaint_end),
         ):
-            with order_file(order, has_landlock=True) as words:
+            with order_file(order, has_landlock=True) as order_input:
                 self._ends[number] = end
-                self._send({"fork": number}, [words, messages_end, complaint_end])
+                self._send({"fork": number}, [order_input, messages_end, complaint_end])
             messages_end.close()
             complaint_end.close()
             child = _ForkedChild(messages, zygote=self, number=number, end=end)
@@ -126,29 +126,29 @@ class ZygoteHandle:
             log.warning("confined.zygote_unresponsive")
             await self.close()
 
-    def _send(self, words: dict[str, Any], files: Sequence[Any] = ()) -> None:
+    def _send(self, fields: dict[str, Any], files: Sequence[Any] = ()) -> None:
         numbers = array.array("i", [file.fileno() for file in files])
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, numbers)] if files else []
         try:
-            self._control.sendmsg([json.dumps(words).encode()], rights)
+            self._control.sendmsg([json.dumps(fields).encode()], rights)
         except OSError:
             self._close_socket()
 
     def _receive(self) -> None:
         try:
-            said = self._control.recv(MESSAGE_BYTES)
+            message = self._control.recv(MESSAGE_BYTES)
         except BlockingIOError:
             return
         except OSError:
-            said = b""
-        if not said:
+            message = b""
+        if not message:
             self._close_socket()
             return
-        words = json.loads(said)
-        if "ready" in words and not self._ready.done():
-            self._ready.set_result(bool(words["ready"]))
-        elif "ended" in words:
-            number, code = words["ended"]
+        fields = json.loads(message)
+        if "ready" in fields and not self._ready.done():
+            self._ready.set_result(bool(fields["ready"]))
+        elif "ended" in fields:
+            number, code = fields["ended"]
             self._end(number, code)
 
     def _end(self, number: int, code: int) -> None:

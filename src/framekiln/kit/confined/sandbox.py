@@ -24,7 +24,7 @@ _PROBE: Final = ("framekiln.kit.confined.child", "probe")
 _SYSTEM: Final = ("/usr", "/etc/ld.so.cache", "/etc/alternatives")
 _OUTSIDE_USR: Final = ("/lib", "/lib64", "/lib32", "/bin", "/sbin")
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
-__PROBE_TIMEOUT_S: Final = 20
+_PROBE_TIMEOUT_S: Final = 20
 
 
 class Isolation(StrEnum):
@@ -162,15 +162,15 @@ def _try(isolation: Isolation) -> list[str]:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
-                timeout=__PROBE_TIMEOUT_S,
+                timeout=_PROBE_TIMEOUT_S,
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise _SandboxUnavailable(f"{isolation}: {error}") from error
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines()
+        errors = done.stderr.strip().splitlines()
         raise _SandboxUnavailable(
-            f"{isolation}: {said[-1] if said else f'exit code {done.returncode}'}"
+            f"{isolation}: {errors[-1] if errors else f'exit code {done.returncode}'}"
         )
     return done.stdout.splitlines()
 

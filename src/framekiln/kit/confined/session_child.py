@@ -60,10 +60,10 @@ class _Server:
         while (received := self.receive()) is not None:
             _limit_cpu(self._request_cpu_s)
             try:
-                said = {"result": self._carry_out(*received)}
+                response = {"result": self._carry_out(*received)}
             except BaseException as error:
-                said = {"error": describe_error(error)}
-            self.send(said)
+                response = {"error": describe_error(error)}
+            self.send(response)
 
     def send(self, words: dict[str, Any]) -> None:
         """Send one message."""

@@ -200,8 +200,8 @@ class _Zygote:
             self._ready.set()
             return
         with suppress(OSError):
-            while said := self._control.recv(MESSAGE_BYTES):
-                self._note(json.loads(said))
+            while message := self._control.recv(MESSAGE_BYTES):
+                self._note(json.loads(message))
         self._end(process)
 
     def _end(self, process: "subprocess.Popen[bytes]") -> None:

@@ -51,11 +51,11 @@ async def spawned_child(sandbox: Sandbox, order: ConfinedOrder) -> AsyncIterator
     """Yield the running child; afterwards it has exited, with everything it may have started."""
     view = order.view()
     async with open_pipe() as (messages, messages_end), open_pipe() as (complained, complaint_end):
-        with order_file(order, has_landlock=sandbox.isolation is Isolation.NONE) as words:
+        with order_file(order, has_landlock=sandbox.isolation is Isolation.NONE) as order_input:
             process = await start_process(
                 child_command(sandbox.isolation, view, (_CHILD, str(messages_end.fileno()))),
                 child_environment(view),
-                stdin=words,
+                stdin=order_input,
                 output=complaint_end,
                 passed=messages_end.fileno(),
             )

@@ -25,7 +25,7 @@ from framekiln.kit.confined.child import carry_out, probe
 MESSAGE_BYTES: Final = 4096
 FILES: Final = 3
 _PR_SET_PDEATHSIG: Final = 1
-_BARS: Final = {"landlock", "seccomp"}
+_RESTRICTIONS: Final = {"landlock", "seccomp"}
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def main() -> None:
         # Freeze existing objects, so that garbage collection in a child does not copy their pages.
         gc.collect()
         gc.freeze()
-        _say(control, {"ready": _has_bars()})
+        _send(control, {"ready": _can_restrict_children()})
         _Zygote(control).serve()
     os._exit(0)
 
@@ -64,18 +64,18 @@ class _Zygote:
 
     def _obey(self) -> bool:
         files = array.array("i")
-        said, ancillary, _, _ = self._control.recvmsg(
+        message, ancillary, _, _ = self._control.recvmsg(
             MESSAGE_BYTES, socket.CMSG_SPACE(FILES * files.itemsize)
         )
         for _, _, data in ancillary:
             files.frombytes(data)
-        if not said:
+        if not message:
             return False
-        words = json.loads(said)
-        if "fork" in words:
-            self._fork(words["fork"], list(files))
-        elif words["signal"][0] in self._running:
-            number, sent = words["signal"]
+        fields = json.loads(message)
+        if "fork" in fields:
+            self._fork(fields["fork"], list(files))
+        elif fields["signal"][0] in self._running:
+            number, sent = fields["signal"]
             os.kill(self._running[number], sent)
         return True
 
@@ -84,7 +84,7 @@ class _Zygote:
         try:
             pid = os.fork()
         except OSError:
-            _say(self._control, {"ended": [number, 1]})
+            _send(self._control, {"ended": [number, 1]})
         else:
             if pid == 0:
                 _become_child(files, parent)
@@ -99,14 +99,14 @@ class _Zygote:
         self._selector.unregister(key.fileobj)
         os.close(key.fd)
         del self._running[number]
-        _say(self._control, {"ended": [number, os.waitstatus_to_exitcode(status)]})
+        _send(self._control, {"ended": [number, os.waitstatus_to_exitcode(status)]})
 
 
 def _become_child(files: list[int], parent: int) -> NoReturn:
     """Run an order in the newly forked process, with only its own files open."""
     try:
-        words, channel, complaints = files
-        with os.fdopen(words, "rb", closefd=False) as file:
+        order_descriptor, channel, complaints = files
+        with os.fdopen(order_descriptor, "rb", closefd=False) as file:
             order = json.load(file)
         for stream in (1, 2):
             os.dup2(complaints, stream)
@@ -121,18 +121,18 @@ def _become_child(files: list[int], parent: int) -> NoReturn:
         os._exit(1)
 
 
-def _has_bars() -> bool:
+def _can_restrict_children() -> bool:
     """Return whether forked children can be isolated, by applying all restrictions to a process."""
     pid = os.fork()
     if pid == 0:
-        os._exit(0 if set(probe()) >= _BARS else 1)
+        os._exit(0 if set(probe()) >= _RESTRICTIONS else 1)
     return os.waitpid(pid, 0)[1] == 0
 
 
-def _say(control: socket.socket, words: dict[str, Any]) -> None:
+def _send(control: socket.socket, fields: dict[str, Any]) -> None:
     # If the parent is gone, it needs no report; the loop ends by itself.
     with suppress(OSError):
-        control.send(json.dumps(words).encode())
+        control.send(json.dumps(fields).encode())
 
 
 if __name__ == "__main__":

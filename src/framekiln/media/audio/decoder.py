@@ -92,13 +92,13 @@ def read_audio(
         require_decoder(stream, path)
         has_sought = _seek(container, stream, start)
         leap_s = None if has_sought else Fraction(start, RATE_HZ) - _PREROLL_S
-        heard = start
-        for stretch in decode_chunks(container, stream, exactly, leap_s=leap_s):
-            audible = stretch.cut(heard, end)
+        done = start
+        for chunk in decode_chunks(container, stream, exactly, leap_s=leap_s):
+            audible = chunk.cut(done, end)
             if audible is not None:
-                heard = audible.end
+                done = audible.end
                 yield audible
-            if stretch.first >= end:
+            if chunk.first >= end:
                 return
 
 

@@ -74,10 +74,10 @@ class LoudnessMeter:
 
 
 def _gated(windows: Values) -> float | None:
-    heard = windows[windows > _power(_SILENCE_LUFS)]
-    if not len(heard):
+    audible = windows[windows > _power(_SILENCE_LUFS)]
+    if not len(audible):
         return None
-    loud = heard[heard > _power(_lufs(float(heard.mean())) - _QUIETER_BY_LU)]
+    loud = audible[audible > _power(_lufs(float(audible.mean())) - _QUIETER_BY_LU)]
     return _lufs(float(loud.mean()))
 
 

@@ -129,11 +129,11 @@ class _Voice:
             if self._current is None:
                 self.is_over = True
                 return
-            heard = self._current.cut(first - self._shift, end)
-            if heard is not None:
-                at = heard.first + self._shift - first
-                gain = self._gain_from(first + at, heard.samples.shape[1])
-                block[:, at : at + heard.samples.shape[1]] += gain * heard.samples
+            part = self._current.cut(first - self._shift, end)
+            if part is not None:
+                at = part.first + self._shift - first
+                gain = self._gain_from(first + at, part.samples.shape[1])
+                block[:, at : at + part.samples.shape[1]] += gain * part.samples
             if self._current.end > end:
                 return
             self._current = None

@@ -28,16 +28,16 @@ class SpanMuter:
         )
         self._ends = [end for _, end in self._spans]
 
-    def __call__(self, stretch: AudioChunk) -> AudioChunk:
+    def __call__(self, chunk: AudioChunk) -> AudioChunk:
         """Return the chunk, or a copy with the muted spans silenced."""
-        samples = stretch.samples
-        for start, end in self._spans[bisect_right(self._ends, stretch.first) :]:
-            if start >= stretch.end:
+        samples = chunk.samples
+        for start, end in self._spans[bisect_right(self._ends, chunk.first) :]:
+            if start >= chunk.end:
                 break
-            if samples is stretch.samples:
+            if samples is chunk.samples:
                 samples = samples.copy()
-            samples[:, max(0, start - stretch.first) : end - stretch.first] = 0
-        return AudioChunk(stretch.first, samples)
+            samples[:, max(0, start - chunk.first) : end - chunk.first] = 0
+        return AudioChunk(chunk.first, samples)
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -78,22 +78,22 @@ class SourceSamples(Closeable):
             self._left_over = None
         self._next_piece = number + 1
         piece = np.zeros((CHANNELS, _PIECE_SAMPLES), np.float32)
-        for stretch in self._chunks_until(start + _PIECE_SAMPLES):
-            heard = stretch.cut(start, start + _PIECE_SAMPLES)
-            if heard is not None:
-                at = heard.first - start
-                piece[:, at : at + heard.samples.shape[1]] = heard.samples
+        for chunk in self._chunks_until(start + _PIECE_SAMPLES):
+            part = chunk.cut(start, start + _PIECE_SAMPLES)
+            if part is not None:
+                at = part.first - start
+                piece[:, at : at + part.samples.shape[1]] = part.samples
         return piece
 
     def _chunks_until(self, end: int) -> Iterator[AudioChunk]:
         """Yield the chunks of the source up to `end`; keep the rest for the next call."""
-        stretch = self._left_over or next(self._source, None)
-        while stretch is not None:
-            yield stretch
-            if stretch.end > end:
+        chunk = self._left_over or next(self._source, None)
+        while chunk is not None:
+            yield chunk
+            if chunk.end > end:
                 break
-            stretch = next(self._source, None)
-        self._left_over = stretch
+            chunk = next(self._source, None)
+        self._left_over = chunk
 
 
 def _nothing() -> Generator[AudioChunk, None, None]:

@@ -34,10 +34,10 @@ def span_samples_task(
 
 
 def _without_gaps(source: Path, start: int, end: int) -> Iterator[Samples]:
-    for stretch in read_audio(source, start, end):
-        yield from _silence(stretch.first - start)
-        yield np.nan_to_num(stretch.samples.mean(axis=0, dtype=np.float32))
-        start = stretch.end
+    for chunk in read_audio(source, start, end):
+        yield from _silence(chunk.first - start)
+        yield np.nan_to_num(chunk.samples.mean(axis=0, dtype=np.float32))
+        start = chunk.end
     yield from _silence(end - start)
 
 

@@ -40,25 +40,25 @@ def write_samples(source: Path, stream_index: int, out: Path) -> int:
     resampler = av.AudioResampler(format="s16", layout="mono", rate=SAMPLE_HZ)
     count = 0
     with out.open("wb") as file:
-        for block in _blocks(_without_gaps(_heard(source, stream_index))):
+        for block in _blocks(_without_gaps(_chunks_without_overlap(source, stream_index))):
             count += _write(file, resampler.resample(_frame(block)))
         count += _write(file, resampler.resample(None))
     return count
 
 
-def _heard(source: Path, stream_index: int) -> Iterator[AudioChunk]:
+def _chunks_without_overlap(source: Path, stream_index: int) -> Iterator[AudioChunk]:
     """Yield the audio without overlap; refuse a track that is empty or far too long."""
     end = 0
     with open_media(source) as container, translate_ffmpeg_errors(source):
-        for stretch in decode_chunks(container, _sound_stream(container, stream_index, source)):
-            if stretch.end > LONGEST_S * RATE_HZ:
+        for chunk in decode_chunks(container, _sound_stream(container, stream_index, source)):
+            if chunk.end > LONGEST_S * RATE_HZ:
                 raise UnreadableMedia(
                     f"{source.name}: its sound is longer than {LONGEST_S // 3600} hours"
                 )
-            heard = stretch.cut(end, stretch.end)
-            if heard is not None:
-                end = heard.end
-                yield heard
+            part = chunk.cut(end, chunk.end)
+            if part is not None:
+                end = part.end
+                yield part
     if end == 0:
         raise UnreadableMedia(f"{source.name}: its sound cannot be decoded")
 
@@ -74,16 +74,16 @@ def _sound_stream(container: InputContainer, index: int, source: Path) -> AudioS
     return stream
 
 
-def _without_gaps(heard: Iterator[AudioChunk]) -> Iterator[Samples]:
+def _without_gaps(chunks: Iterator[AudioChunk]) -> Iterator[Samples]:
     """Yield one channel from time zero on, with silence in the gaps."""
     end = 0
-    for stretch in heard:
-        while end < stretch.first:
-            silence = np.zeros(min(_BLOCK_SAMPLES, stretch.first - end), np.float32)
+    for chunk in chunks:
+        while end < chunk.first:
+            silence = np.zeros(min(_BLOCK_SAMPLES, chunk.first - end), np.float32)
             yield silence
             end += len(silence)
-        yield np.nan_to_num(stretch.samples.mean(axis=0, dtype=np.float32))
-        end = stretch.end
+        yield np.nan_to_num(chunk.samples.mean(axis=0, dtype=np.float32))
+        end = chunk.end
 
 
 def _blocks(pieces: Iterator[Samples]) -> Iterator[Samples]:

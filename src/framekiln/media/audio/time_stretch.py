@@ -121,8 +121,8 @@ def read_without_gaps(
 ) -> Iterator[Samples]:
     """Yield the audio with gaps filled by silence, because grains have no timestamps."""
     at = first
-    for stretch in read(path, first, end):
-        if stretch.first > at:
-            yield np.zeros((CHANNELS, stretch.first - at), np.float32)
-        yield stretch.samples
-        at = stretch.end
+    for chunk in read(path, first, end):
+        if chunk.first > at:
+            yield np.zeros((CHANNELS, chunk.first - at), np.float32)
+        yield chunk.samples
+        at = chunk.end

@@ -26,10 +26,10 @@ def write_wav(pieces: Iterable[bytes], path: Path, *, rate_hz: int = RATE_HZ) ->
     with path.open("wb") as file:
         file.write(_header(0, rate_hz))
         for piece in _whole_samples(pieces):
-            heard = piece[: _LONGEST_BYTES - length]
-            values = np.frombuffer(heard, "<f4")
+            kept = piece[: _LONGEST_BYTES - length]
+            values = np.frombuffer(kept, "<f4")
             np.nan_to_num(values, nan=0.0).clip(-_LOUDEST, _LOUDEST).tofile(file)
-            length += len(heard)
+            length += len(kept)
         file.seek(0)
         file.write(_header(length, rate_hz))
     return length // _SAMPLE_BYTES

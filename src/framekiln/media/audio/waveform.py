@@ -46,8 +46,8 @@ class WaveformPeaks:
 def read_waveform(source: Path) -> WaveformPeaks:
     """Decode the audio of a file once and return its peaks."""
     outline = _Outline()
-    for stretch in read_audio(source, 0, _LONGEST_S * RATE_HZ):
-        outline.add(stretch)
+    for chunk in read_audio(source, 0, _LONGEST_S * RATE_HZ):
+        outline.add(chunk)
     return outline.finish()
 
 
@@ -64,10 +64,10 @@ class _Outline:
         self._begun: Peaks = np.zeros(0, np.float32)
         self._position = 0
 
-    def add(self, stretch: AudioChunk) -> None:
+    def add(self, chunk: AudioChunk) -> None:
         """Add the next chunk of audio; a gap before it counts as silence."""
-        self._silence_until(stretch.first)
-        self._feed(stretch.samples.sum(axis=0) / np.float32(CHANNELS))
+        self._silence_until(chunk.first)
+        self._feed(chunk.samples.sum(axis=0) / np.float32(CHANNELS))
 
     def finish(self) -> WaveformPeaks:
         """Return the peaks of all chunks."""

@@ -54,7 +54,7 @@ class FrameConverter:
 
         If possible it is written to `onto`, which is then returned.
         """
-        if self._light_of(frame) is not None:
+        if self._transfer_of(frame) is not None:
             return rgba_of(self._ordinary(frame), BT709_LIMITED, onto)
         if _is_rgb(frame.format):
             return pixels_of(self._sized(frame, _RGBA))
@@ -62,7 +62,7 @@ class FrameConverter:
 
     def to_planes(self, frame: VideoFrame) -> VideoFrame:
         """Return the frame as 4:2:0 planes of limited range, with alpha if it has any."""
-        if self._light_of(frame) is not None:
+        if self._transfer_of(frame) is not None:
             return self._ordinary(frame)
         layout = _WITH_ALPHA if has_alpha(frame) else _OPAQUE
         if _is_rgb(frame.format):
@@ -77,8 +77,8 @@ class FrameConverter:
         return _over_black(planes) if planes.format.name == _WITH_ALPHA else planes
 
     def _ordinary(self, frame: VideoFrame) -> VideoFrame:
-        light = self._light_of(frame)
-        assert light is not None, "only pictures in BT.2020 have to be made ordinary"
+        transfer = self._transfer_of(frame)
+        assert transfer is not None, "only pictures in BT.2020 have to be made ordinary"
         # On aarch64 swscale fills the last columns with garbage when it scales to 10 bits.
         is_sized = (frame.width, frame.height) == self._size and frame.format.name == IN_FORMAT
         wide = self._sized(
@@ -87,7 +87,7 @@ class FrameConverter:
             matrix=Colorspace.BT2020,
             wanted_range=ColorRange.MPEG,
         )
-        made = sdr_converter_for(light).convert(wide)
+        made = sdr_converter_for(transfer).convert(wide)
         return _with_alpha(made, self._sized(frame, _WITH_ALPHA)) if has_alpha(frame) else made
 
     def _sized(
@@ -117,7 +117,7 @@ class FrameConverter:
             threads=1,
         )
 
-    def _light_of(self, frame: VideoFrame) -> Bt2020Transfer | None:
+    def _transfer_of(self, frame: VideoFrame) -> Bt2020Transfer | None:
         # All frames of a track have the same transfer curve.
         if self._light is None:
             self._light = (bt2020_transfer_of(frame),)

@@ -34,8 +34,8 @@ _ROWS: Final = 32
 class SdrConverter:
     """Converts frames with one transfer; get it from `sdr_converter_for`."""
 
-    def __init__(self, light: Bt2020Transfer) -> None:
-        self._mapping = ToneMapping(light)
+    def __init__(self, transfer: Bt2020Transfer) -> None:
+        self._mapping = ToneMapping(transfer)
         # Sums of four codes, so that the mean of a square need not be rounded.
         grey = ((np.arange(4 * _LEVELS) / 4 - 64) / 876).astype(np.float32)
         self._grey_of_four = self._mapping.apply((grey, grey, grey))[1]
@@ -89,9 +89,9 @@ def _codes(frame: VideoFrame, number: int) -> _Codes:
 
 
 @cache
-def sdr_converter_for(light: Bt2020Transfer) -> SdrConverter:
+def sdr_converter_for(transfer: Bt2020Transfer) -> SdrConverter:
     """Return the converter for a transfer."""
-    return SdrConverter(light)
+    return SdrConverter(transfer)
 
 
 def _as_rgb(grey: Numbers, blue: _Codes, red: _Codes) -> tuple[Numbers, Numbers, Numbers]:

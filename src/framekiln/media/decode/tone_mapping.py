@@ -70,13 +70,13 @@ class Bt2020Transfer:
 class ToneMapping:
     """The mapping for one transfer. Powers are looked up in tables, because they are slow."""
 
-    def __init__(self, light: Bt2020Transfer) -> None:
-        self._curve = light.curve
-        self._light = _table(_LIGHTS[light.curve])
+    def __init__(self, transfer: Bt2020Transfer) -> None:
+        self._curve = transfer.curve
+        self._light = _table(_LIGHTS[transfer.curve])
         # Dark values need a finer grid: tables over light are evenly spaced by its root.
         self._system = _table(lambda root: root ** (2 * (_HLG_SYSTEM_GAMMA - 1)))
-        self._peak = light.peak_nits / WHITE_NITS
-        self._ratio = _table(lambda root: _ratio(root**2 * light.peak_nits, light.peak_nits))
+        self._peak = transfer.peak_nits / WHITE_NITS
+        self._ratio = _table(lambda root: _ratio(root**2 * transfer.peak_nits, transfer.peak_nits))
         self._screen = _table(lambda root: root ** (2 / _SCREEN_GAMMA))
 
     def apply(self, signal: Colour) -> Colour:

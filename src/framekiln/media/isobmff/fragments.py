@@ -119,7 +119,7 @@ def _read_samples(init: TrackInit, moof: Mp4Box) -> tuple[FragmentSample, ...]:
     for box in parts:
         if box.kind != "trun":
             continue
-        run = _Run.read(box.reader(), defaults, room=MOST_SAMPLES - len(samples))
+        run = _Run.read(box.reader(), defaults, max_count=MOST_SAMPLES - len(samples))
         at = at if run.data_offset is None else moof.start + run.data_offset
         if at is None:
             raise UnreadableMedia("it does not give the offset of its samples")
@@ -171,10 +171,10 @@ class _Run:
     table: BoxReader
 
     @classmethod
-    def read(cls, fields: BoxReader, defaults: SampleDefaults, *, room: int) -> "_Run":
+    def read(cls, fields: BoxReader, defaults: SampleDefaults, *, max_count: int) -> "_Run":
         version, flags = fields.version_and_flags()
         count = fields.u32()
-        if count > room:
+        if count > max_count:
             raise UnreadableMedia(f"it declares more than {MOST_SAMPLES} samples")
         data_offset = fields.i32() if flags & _DATA_OFFSET else None
         first_flags = fields.u32() if flags & _FIRST_FLAGS else None
@@ -191,9 +191,9 @@ class _Run:
         for number in range(self.count):
             duration = table.u32() if flags & _DURATIONS else defaults.duration
             size_bytes = table.u32() if flags & _SIZES else defaults.size_bytes
-            is_first_told = number == 0 and self.first_flags is not None
+            has_first_flags = number == 0 and self.first_flags is not None
             own_flags = table.u32() if flags & _FLAGS else defaults.flags
-            sample_flags = self.first_flags if is_first_told else own_flags
+            sample_flags = self.first_flags if has_first_flags else own_flags
             cts = dts + self._composition_offset() - shift
             yield FragmentSample(
                 at, size_bytes, dts, cts, duration, not (sample_flags or 0) & _IS_NOT_SYNC

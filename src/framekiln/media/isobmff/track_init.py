@@ -162,9 +162,9 @@ def _sample_entry(track: Mp4Box) -> Mp4Box:
 def _video_form(entry: Mp4Box) -> tuple[VideoParameters, int]:
     fields = entry.reader()
     fields.skip(_SAMPLE_ENTRY_BYTES + 16)
-    looks = VideoParameters(width_px=fields.u16(), height_px=fields.u16())
+    video = VideoParameters(width_px=fields.u16(), height_px=fields.u16())
     fields.skip(50)
-    return looks, fields.at
+    return video, fields.at
 
 
 def _sound_form(entry: Mp4Box) -> tuple[AudioParameters, int]:

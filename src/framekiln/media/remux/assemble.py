@@ -43,11 +43,11 @@ def join_with_audio(
         options |= {"movflags": "+faststart", "movie_timescale": str(RATE_HZ)}
     with (
         _open(slices[0]) as first,
-        _open(sound) as heard,
+        _open(sound) as audio,
         av.open(str(out), "w", format=muxer, options=options) as film,
     ):
         pictures = _picture_packets(slices, film, first, fps)
-        flows = [pictures, audio_packets(heard, film)]
+        flows = [pictures, audio_packets(audio, film)]
         for _, packet in heapq.merge(*flows, key=lambda timed: timed[0]):
             film.mux_one(packet)
 

@@ -45,14 +45,14 @@ def join_mp4(slices: Sequence[Path], sound: Path | None, out: Path) -> JoinedFil
         raise ValueError("a film needs at least one slice")
     with (
         _open(slices[0]) as first,
-        nullcontext() if sound is None else _open(sound) as heard,
+        nullcontext() if sound is None else _open(sound) as audio,
     ):
         track = _Track.of(first)
         with av.open(str(out), "w", format="mp4", options=_options(track)) as film:
             pictures = _Pictures(slices, track, film, first)
             flows = [iter(pictures)]
-            if heard is not None:
-                flows.append(audio_packets(heard, film))
+            if audio is not None:
+                flows.append(audio_packets(audio, film))
             for _, packet in heapq.merge(*flows, key=lambda timed: timed[0]):
                 film.mux_one(packet)
     return JoinedFilm(frame_count=pictures.frame_count, fps=1 / track.frame_s)

@@ -109,7 +109,7 @@ def _blocks(
     start, stop = first * FRAME_SAMPLES, end * FRAME_SAMPLES
     whole: Samples = np.zeros((CHANNELS, stop - start), np.float32)
     exactly = PacketGrid(*rendition.grid).exactly if rendition.grid else None
-    for stretch in read_audio(path, start, stop, exactly=exactly):
-        whole[:, stretch.first - start : stretch.end - start] = stretch.samples
+    for chunk in read_audio(path, start, stop, exactly=exactly):
+        whole[:, chunk.first - start : chunk.end - start] = chunk.samples
     for place in range(0, stop - start, FRAME_SAMPLES):
         yield np.ascontiguousarray(whole[:, place : place + FRAME_SAMPLES])

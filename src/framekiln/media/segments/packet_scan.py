@@ -304,11 +304,11 @@ def _is_plain_aac(stream: AudioStream, config: bytes) -> bool:
 
 def _grid(path: Path, stamps_s: list[Fraction]) -> PacketGrid | None:
     """Return the grid of the packets, as seen by a decoder that starts with the first."""
-    heard = list(islice(_first_frames(path), 3))
-    if len(heard) < 3:
+    frames = list(islice(_first_frames(path), 3))
+    if len(frames) < 3:
         return None
-    number, first = heard[0]
-    packet_samples, rate_hz = heard[-1][1].samples, first.sample_rate
+    number, first = frames[0]
+    packet_samples, rate_hz = frames[-1][1].samples, first.sample_rate
     packet_s = Fraction(packet_samples, rate_hz)
     assert first.pts is not None
     assert first.time_base is not None

@@ -48,8 +48,8 @@ def encode_audio_track(
         for other in container.streams:
             if other.index != index:
                 other.discard = Discard.all
-        heard = _counted(decode_chunks(container, stream), tick)
-        blocks = _without_gaps(map(change, heard) if change else heard)
+        decoded = _counted(decode_chunks(container, stream), tick)
+        blocks = _without_gaps(map(change, decoded) if change else decoded)
         first = next(blocks, None)
         if first is None:
             raise UnreadableMedia(f"{path.name}: its audio track {index + 1} cannot be decoded")
@@ -61,25 +61,25 @@ def encode_audio_track(
             encoder.finish()
 
 
-def _counted(stretches: Iterator[AudioChunk], tick: Callable[[], None]) -> Iterator[AudioChunk]:
-    for stretch in stretches:
+def _counted(chunks: Iterator[AudioChunk], tick: Callable[[], None]) -> Iterator[AudioChunk]:
+    for chunk in chunks:
         tick()
-        yield stretch
+        yield chunk
 
 
-def _without_gaps(stretches: Iterator[AudioChunk]) -> Iterator[AudioChunk]:
+def _without_gaps(chunks: Iterator[AudioChunk]) -> Iterator[AudioChunk]:
     """Yield audio and the silence between it, from time zero or later, without overlap."""
     end: int | None = None
-    for stretch in stretches:
-        heard = stretch.cut(max(0, end or 0), _ENDLESS)
-        if heard is None:
+    for chunk in chunks:
+        part = chunk.cut(max(0, end or 0), _ENDLESS)
+        if part is None:
             continue
-        while end is not None and end < heard.first:
-            silence = np.zeros((CHANNELS, min(_SILENCE_SAMPLES, heard.first - end)), np.float32)
+        while end is not None and end < part.first:
+            silence = np.zeros((CHANNELS, min(_SILENCE_SAMPLES, part.first - end)), np.float32)
             yield AudioChunk(end, silence)
             end += silence.shape[1]
-        yield heard
-        end = heard.end
+        yield part
+        end = part.end
 
 
 class _Encoder:

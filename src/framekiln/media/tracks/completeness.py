@@ -11,7 +11,7 @@ from framekiln.media.errors import UnreadableMedia
 from framekiln.media.isobmff.boxes import LONG_HEADER_BYTES, read_header
 
 _FIRST_BOXES: Final = {"ftyp", "moov", "mdat", "free", "skip", "wide", "pnot", "styp"}
-_TELLING_BOXES: Final = {"moov", "moof", "mdat"}
+_MEDIA_BOXES: Final = {"moov", "moof", "mdat"}
 # A file with this many fragments is certainly not a truncated download.
 _MOST_BOXES: Final = 100_000
 
@@ -49,7 +49,7 @@ def _missing_of_mp4(file: BinaryIO, size_bytes: int) -> str | None:
         has_index = has_index or header.kind == "moov"
         if at + length > size_bytes:
             # Trailing garbage can declare any size; only boxes that hold media are trusted.
-            if header.kind not in _TELLING_BOXES:
+            if header.kind not in _MEDIA_BOXES:
                 break
             return (
                 f"its {header.kind} box at byte {at} has {length} bytes, of which"

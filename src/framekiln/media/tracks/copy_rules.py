@@ -43,7 +43,7 @@ def video_obstacle(stream: VideoStream, tally: PacketTally) -> str | None:
             "not every screen shows its high dynamic range",
         ),
         (has_alpha_track(stream), "MP4 cannot hold its transparency"),
-        (tally.trouble is not None, tally.trouble or ""),
+        (tally.problem is not None, tally.problem or ""),
         (not tally.is_clean, "its groups of pictures are open: not every keyframe starts afresh"),
         (
             tally.longest_group_s > LONGEST_GROUP_S,
@@ -56,9 +56,9 @@ def video_obstacle(stream: VideoStream, tally: PacketTally) -> str | None:
 def audio_obstacle(stream: AudioStream, tally: PacketTally) -> str | None:
     """Return why an audio track cannot be copied; None if it can."""
     if tally.codec == "opus":
-        return tally.trouble
+        return tally.problem
     if tally.codec != "aac":
         return f"browsers do not all play {tally.codec} in MP4"
     if stream.profile != _AAC_LC:
         return f"browsers do not all play AAC of profile {stream.profile}"
-    return tally.trouble
+    return tally.problem

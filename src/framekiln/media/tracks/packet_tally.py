@@ -43,7 +43,7 @@ class PacketTally:
     longest_group: int = 0
     is_clean: bool = True
     """Whether decoding can start at every keyframe."""
-    trouble: str | None = None
+    problem: str | None = None
     """Why the packets cannot be copied, if so."""
     _key_dts: int | None = None
     _last_dts: int | None = None
@@ -55,7 +55,7 @@ class PacketTally:
         self.size_bytes += packet.size
         self._note_times(packet)
         if packet.has_sidedata("new_extradata") and self.count > 1:
-            self.trouble = "its coding parameters change on the way"
+            self.problem = "its coding parameters change on the way"
         if packet.is_keyframe:
             if self.is_clean and self.codec in ("h264", "vp9", "av1"):
                 self.is_clean = is_clean_start(self.codec, self.extradata, bytes(packet))
@@ -78,17 +78,17 @@ class PacketTally:
     def _note_times(self, packet: "Packet[Any]") -> None:
         pts, dts = packet.pts, packet.dts
         if pts is None:
-            self.trouble = "some of its time stamps are missing"
+            self.problem = "some of its time stamps are missing"
             return
         self.start = pts if self.start is None else min(self.start, pts)
         self.end = max(self.end, pts + (packet.duration or 0))
         if dts is None:
             self._undated += 1
             if self._last_dts is not None or self._undated > _DEEPEST_REORDER:
-                self.trouble = "some of its time stamps are missing"
+                self.problem = "some of its time stamps are missing"
             return
         if dts > pts or (self._last_dts is not None and dts <= self._last_dts):
-            self.trouble = "its time stamps are out of order"
+            self.problem = "its time stamps are out of order"
         self._last_dts = dts
 
 

@@ -12,7 +12,7 @@ class WorkProgress:
 
     def __init__(self, report: Callable[[Fraction], None]) -> None:
         self._report = report
-        self._told = Fraction(-1)
+        self._reported = Fraction(-1)
         self._reading = Fraction(0)
         self._reading_share = Fraction(1)
         self._total, self._done = 0, 0
@@ -20,7 +20,7 @@ class WorkProgress:
     def read(self, part: Fraction, *, share: Fraction) -> None:
         """Set the fraction read; reading is `share` of all work."""
         self._reading, self._reading_share = part, share
-        self._tell()
+        self._report_part()
 
     def plan(self, total: int) -> None:
         """Set the number of work units after reading."""
@@ -29,16 +29,16 @@ class WorkProgress:
     def add(self, units: int) -> None:
         """Count units as done, at most as many as planned."""
         self._done = min(self._total, self._done + units)
-        self._tell()
+        self._report_part()
 
     def finish(self) -> None:
         """Report the end, once."""
         self._report(Fraction(1))
 
-    def _tell(self) -> None:
+    def _report_part(self) -> None:
         part = self._reading * self._reading_share
         if self._total:
             part += (1 - self._reading_share) * Fraction(self._done, self._total)
-        if part - self._told >= _STEP and part < 1:
-            self._told = part
+        if part - self._reported >= _STEP and part < 1:
+            self._reported = part
             self._report(part)

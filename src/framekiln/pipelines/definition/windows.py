@@ -1,4 +1,4 @@
-"""The windows of a segment step: which stretch of the file each attempt works on. Pure.
+"""The windows of a segment step: which part of the file each attempt processes. Pure.
 
 Windows cover the file once, from its first fragment to its end, without gaps. Each starts on a
 fragment boundary and ends on the first boundary at which it is at least `window_ms` long; only the

@@ -26,8 +26,8 @@ from framekiln.storage.errors import BlobNotFound
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """Which part of which track is wanted; whole fragments come, so it may be more."""
+class MediaRange:
+    """The wanted part of a track; whole fragments are fetched, so it may be more."""
 
     type: TrackType
     start_ms: int
@@ -54,8 +54,8 @@ class StepMedia:
         if work.window is None:
             return await self._fetch_whole(work.file, kind, path)
         start_ms = max(0, work.window.media_start_ms - lead_ms)
-        page_request = Stretch(kind, start_ms, work.window.end_ms)
-        is_there = await self._fetch_stretch(work.file, page_request, path)
+        media_range = MediaRange(kind, start_ms, work.window.end_ms)
+        is_there = await self._fetch_range(work.file, media_range, path)
         if is_there:
             await asyncio.to_thread(path.chmod, READABLE_BY_ALL)
         return is_there
@@ -68,35 +68,35 @@ class StepMedia:
         await self.files.fetch_media(file, path)
         return True
 
-    async def _fetch_stretch(self, file: File, page_request: Stretch, path: Path) -> bool:
+    async def _fetch_range(self, file: File, media_range: MediaRange, path: Path) -> bool:
         current = await self.files.get(file.organization_id, file.id)
         if current.status is not FileStatus.READY:
             try:
-                return await self._fetch_arrived(current, page_request, path)
+                return await self._fetch_arrived(current, media_range, path)
             except BlobNotFound:
                 # It became ready just now, and its fragments lie in track files.
                 current = await self.files.get(file.organization_id, file.id)
         self.files.check_readable(current)
-        return await self._fetch_indexed(current, page_request, path)
+        return await self._fetch_indexed(current, media_range, path)
 
-    async def _fetch_arrived(self, file: File, page_request: Stretch, path: Path) -> bool:
+    async def _fetch_arrived(self, file: File, media_range: MediaRange, path: Path) -> bool:
         async with self.database.connection() as connection:
             tracks = await list_stream_tracks(connection, file.id)
             fragments = await list_stream_fragments(connection, file.id)
-        ids = [track.track_id for track in tracks if track.type == page_request.type]
+        ids = [track.track_id for track in tracks if track.type == media_range.type]
         wanted = [
             each
             for each in fragments
             if each.track_id == min(ids, default=None)
-            and page_request.touches(each.start_ms, each.end_ms)
+            and media_range.touches(each.start_ms, each.end_ms)
         ]
         if wanted:
             await fetch_fragments(self.blobs, Stream(file, tracks), wanted, path)
         return bool(wanted)
 
-    async def _fetch_indexed(self, file: File, page_request: Stretch, path: Path) -> bool:
+    async def _fetch_indexed(self, file: File, media_range: MediaRange, path: Path) -> bool:
         raw = await self.blobs.get(index_key(file.organization_id, file.id))
-        spans = spans_of(json.loads(raw), page_request)
+        spans = spans_of(json.loads(raw), media_range)
         if spans is None:
             return False
         key = track_key(file.organization_id, file.id, spans.track_id)
@@ -116,18 +116,18 @@ class StepMedia:
 
 @dataclass(frozen=True)
 class Spans:
-    """Where a stretch lies in a track file, its init segment first."""
+    """The byte ranges of a track file that have a media range, the init segment first."""
 
     track_id: int
     bytes: list[tuple[int, int]]
 
 
-def spans_of(index: dict[str, Any], page_request: Stretch) -> Spans | None:
-    """Return where a fragment index says that a stretch lies; None when there is nothing."""
+def spans_of(index: dict[str, Any], media_range: MediaRange) -> Spans | None:
+    """Return the byte ranges of a media range by the fragment index; None when it is empty."""
     entries = (
         entry
         for key, entry in index.items()
-        if entry["type"] == page_request.type and int(key) != SCRUB_TRACK
+        if entry["type"] == media_range.type and int(key) != SCRUB_TRACK
     )
     entry = min(entries, key=lambda each: int(each["track"]), default=None)
     if entry is None:
@@ -136,7 +136,7 @@ def spans_of(index: dict[str, Any], page_request: Stretch) -> Spans | None:
     wanted = [
         each
         for each in entry["segments"]
-        if page_request.touches(each["cts"] * tick_ms, (each["cts"] + each["duration"]) * tick_ms)
+        if media_range.touches(each["cts"] * tick_ms, (each["cts"] + each["duration"]) * tick_ms)
     ]
     if not wanted:
         return None

@@ -94,8 +94,8 @@ class TranscribeRunner:
         if transcription.status is not TranscriptionStatus.COMPLETE:
             progress = await self.transcripts.progress(transcription.id)
             return Waiting(done_ms=int(progress.fraction * transcription.duration_ms))
-        said = await self.transcripts.transcript(transcription)
-        return await asyncio.to_thread(_output, said, work.window)
+        transcript = await self.transcripts.transcript(transcription)
+        return await asyncio.to_thread(_output, transcript, work.window)
 
     async def _transcription(self, work: StepWork) -> Transcription:
         """Return the transcription of the file as it stands; have it made if there is none."""
@@ -127,24 +127,24 @@ class TranscribeRunner:
                 folder=place.folder,
                 readable=[place.source],
             )
-            said = await self._hear(place.folder / "samples", window.end_ms - first_ms)
-        return said.shifted(first_ms)
+            transcript = await self._recognize(place.folder / "samples", window.end_ms - first_ms)
+        return transcript.shifted(first_ms)
 
-    async def _hear(self, path: Path, duration_ms: int) -> Transcript:
+    async def _recognize(self, path: Path, duration_ms: int) -> Transcript:
         """Return what is said, with times from the beginning of the samples."""
         from framekiln.speech.transcriber import SLICE_MS, slice_with_margins  # noqa: PLC0415
         from framekiln.transcripts.samples import read_local  # noqa: PLC0415
 
-        heard: list[Transcript] = []
+        slices: list[Transcript] = []
         language = self.recognizer.settings.language
         for start_ms in range(0, duration_ms, SLICE_MS):
             part = slice_with_margins(start_ms, start_ms + SLICE_MS, duration_ms=duration_ms)
             samples = await asyncio.to_thread(
                 read_local, path, part.first_ms, part.end_ms + part.tail_ms
             )
-            heard.append(await self.recognizer.transcribe_slice(samples, part, language))
-            language = language or heard[-1].language
-        return join_slices(heard)
+            slices.append(await self.recognizer.transcribe_slice(samples, part, language))
+            language = language or slices[-1].language
+        return join_slices(slices)
 
 
 async def caller_of(database: Database, run: Run) -> Caller:
@@ -163,25 +163,25 @@ def _failed(transcription: Transcription, failure: Failure) -> FramekilnError:
     return TranscriptionFailed(message)
 
 
-def _output(said: Transcript, window: Window | None) -> StepOutput:
+def _output(transcript: Transcript, window: Window | None) -> StepOutput:
     if window is not None:
-        said = said.between(window.start_ms, window.end_ms)
+        transcript = transcript.between(window.start_ms, window.end_ms)
     return fit_transcript(
         {
-            "language": said.language,
-            "engine": said.engine,
-            "segment_count": len(said.segments),
-            "word_count": len(said.words),
+            "language": transcript.language,
+            "engine": transcript.engine,
+            "segment_count": len(transcript.segments),
+            "word_count": len(transcript.words),
         },
         segments=[
             _annotation("speech.segment", each.text, (each.start_ms, each.end_ms), window)
-            for each in said.segments
+            for each in transcript.segments
         ],
         words=[
             _annotation(
                 "speech.word", each.text, (each.start_ms, each.end_ms), window, each.probability
             )
-            for each in said.words
+            for each in transcript.words
         ],
     )
 
