@@ -54,7 +54,7 @@ def measure_layers() -> list[LayerRow]:
     """Make each film once after a warm start, and its measure in the same run."""
     with tempfile.TemporaryDirectory() as name, open_browser() as browser:
         folder = Path(name)
-        bench = _Bench(browser, LocalAssets(folder, _makers()), folder)
+        bench = _LayerBenchmark(browser, LocalAssets(folder, _makers()), folder)
         bench.film(_promo(seconds=1))
         clip = bench.assets.fetch(MEDIA_ORIGIN + "clip.mp4").path
         graphs = (_xfade_of_videos(clip), _xfade_of_pictures(bench.assets))
@@ -89,7 +89,7 @@ def print_layers(rows: list[LayerRow]) -> None:
 
 
 @dataclass(frozen=True)
-class _Bench:
+class _LayerBenchmark:
     browser: Browser
     assets: LocalAssets
     folder: Path

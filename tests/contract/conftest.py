@@ -21,7 +21,7 @@ from framekiln.kit.confined import forked_child
 from framekiln.videos import frames
 from tests.support.app import AppHarness, open_app
 from tests.support.browsers import SharedBrowser
-from tests.support.composition_screen import AnsweringHost, Load, loader
+from tests.support.composition_screen import Load, RecordingHost, loader
 from tests.support.endpoint_harness import EndpointHarness, TlsReceiver, open_endpoints
 from tests.support.jobs import open_database, open_queue
 from tests.support.pipelines import PipelineHarness, ScriptedRunner, open_pipelines
@@ -149,13 +149,13 @@ def browser(shared_browser: SharedBrowser) -> Browser:
 
 
 @pytest.fixture
-def host() -> AnsweringHost:
+def host() -> RecordingHost:
     """What answers a bare composition's requests, and remembers them."""
-    return AnsweringHost()
+    return RecordingHost()
 
 
 @pytest.fixture
-def load(browser: Browser, host: AnsweringHost) -> Iterator[Load]:
+def load(browser: Browser, host: RecordingHost) -> Iterator[Load]:
     """Puts a composition on a screen, where it can be looked at frame by frame."""
     with loader(browser, host) as load:
         yield load

@@ -49,7 +49,7 @@ async def blobs(tmp_path: Path) -> BlobStore:
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> Iterator[Path]:
+def other_filesystem(tmp_path: Path) -> Iterator[Path]:
     """A folder on another file system."""
     memory = Path("/dev/shm")
     if not os.access(memory, os.W_OK) or memory.stat().st_dev == tmp_path.stat().st_dev:
@@ -125,12 +125,12 @@ class TestCopies:
         assert (tmp_path / "out").read_bytes() == b"first"
 
     async def test_it_is_copied_to_another_file_system(
-        self, blobs: BlobStore, elsewhere: Path
+        self, blobs: BlobStore, other_filesystem: Path
     ) -> None:
-        await blobs.get_to_read(KEY, elsewhere / "out")
+        await blobs.get_to_read(KEY, other_filesystem / "out")
         await blobs.delete(KEY)
-        assert (elsewhere / "out").read_bytes() == b"first"
-        assert names_in(elsewhere) == ["out"]
+        assert (other_filesystem / "out").read_bytes() == b"first"
+        assert names_in(other_filesystem) == ["out"]
 
     async def test_it_is_copied_from_a_store_that_is_no_folder(self, tmp_path: Path) -> None:
         store = memory_blob_store()

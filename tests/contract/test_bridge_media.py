@@ -42,7 +42,7 @@ CLIP = Clip(fps=Fraction(10), duration_s=Fraction(5), keyframe_every=10)
 
 
 @dataclass(frozen=True)
-class Stock:
+class UploadedMedia:
     """What there is to be played."""
 
     clip: bytes
@@ -70,18 +70,18 @@ async def app(app: AppHarness) -> AsyncIterator[AppHarness]:
 
 
 @pytest.fixture(scope="module")
-async def stock(
+async def media(
     app: AppHarness, server: ClipServer, tmp_path_factory: pytest.TempPathFactory
-) -> Stock:
+) -> UploadedMedia:
     folder = tmp_path_factory.mktemp("stock")
     clip = make_clip(folder / "clip.mp4", CLIP).read_bytes()
     still = make_still(folder / "still.png", 42).read_bytes()
     video = await ready_file(app, clip)
     image = await upload_file(app, still, filename="still.png", type="image")
-    return Stock(clip, video["id"], image["id"], server.address("clip.mp4"))
+    return UploadedMedia(clip, video["id"], image["id"], server.address("clip.mp4"))
 
 
-async def say(app: AppHarness, file_id: str, *words: Word) -> None:
+async def transcribe(app: AppHarness, file_id: str, *words: Word) -> None:
     """Have words said in the first slice of a file, as workers do once they have heard them."""
     caller = await app.services.identity.authenticate(app.key)
     ask = TranscriptionRequest(FileId(UUID(file_id)))
@@ -107,16 +107,20 @@ async def render(app: AppHarness, bundle: bytes, *, duration_ms: int) -> dict[st
     return await app.wait_ended(render_id)
 
 
-async def test_files_and_sources_are_played(app: AppHarness, stock: Stock, tmp_path: Path) -> None:
-    await say(app, stock.video_id, Word("hello", 1000, 1400, 0.9), Word("you", 1500, 1800, 0.9))
+async def test_files_and_sources_are_played(
+    app: AppHarness, media: UploadedMedia, tmp_path: Path
+) -> None:
+    await transcribe(
+        app, media.video_id, Word("hello", 1000, 1400, 0.9), Word("you", 1500, 1800, 0.9)
+    )
     bundle = packed_player(
-        {"media/own clip.mp4": stock.clip},
+        {"media/own clip.mp4": media.clip},
         inside="./media/own%20clip.mp4",
-        video=stock.video_id,
-        image=stock.image_id,
-        url=stock.url,
+        video=media.video_id,
+        image=media.image_id,
+        url=media.url,
         durationMs=5000,
-        md5=dashed(md5_of(stock.clip)),
+        md5=dashed(md5_of(media.clip)),
         said={"ms": 1200, "words": "1 hello,1.5 you"},
     )
     info = await render(app, bundle, duration_ms=5000)
@@ -146,18 +150,18 @@ async def test_a_track_of_over_64_mib_is_played_by_file_id(app: AppHarness, tmp_
 
 
 async def test_missing_media_gets_the_errors_of_the_service(
-    app: AppHarness, stock: Stock, tmp_path: Path
+    app: AppHarness, media: UploadedMedia, tmp_path: Path
 ) -> None:
     stranger = await app.other_organization()
     still = make_still(tmp_path / "still.png", 1).read_bytes()
     theirs = await upload_file(stranger, still, filename="still.png", type="image")
-    nobodys, url = uuid4(), stock.url
+    nobodys, url = uuid4(), media.url
     refused = {
         f"files/{theirs['id']}": ("file_not_found", "there is no file"),
         f"files/{nobodys}/index": ("file_not_found", "there is no file"),
         "files/abc/tracks/1": ("file_not_found", "there is no file 'abc'"),
-        f"files/{stock.video_id}/tracks/9": ("track_not_found", "file"),
-        f"files/{stock.image_id}/transcription": ("transcription_not_found", "file"),
+        f"files/{media.video_id}/tracks/9": ("track_not_found", "file"),
+        f"files/{media.image_id}/transcription": ("transcription_not_found", "file"),
         f"transcriptions/{nobodys}/fragments/0": ("transcription_not_found", "there is no"),
         "transcode/manifest.json": ("invalid_request", "url: name the source"),
         "transcode/manifest.json?url=http://127.0.0.1/a.mp4": ("invalid_request", "the bundle has"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from framekiln.capture.errors import PageThrew
-from tests.support.composition_screen import AnsweringHost, Load, scene
+from tests.support.composition_screen import Load, RecordingHost, scene
 
 
 def tone(hz: float) -> Callable[[float, int], np.ndarray]:
@@ -38,7 +38,7 @@ class TestWaveform:
     })()"""
     STYLE = "<style>#root { width: 400px; height: 100px }</style>"
 
-    def test_bars_stand_where_the_sound_is(self, load: Load, host: AnsweringHost) -> None:
+    def test_bars_stand_where_the_sound_is(self, load: Load, host: RecordingHost) -> None:
         # 32 of 64 bins reach up to 12 kHz; the tone is in the last quarter of them.
         host.samples = tone(10_500)
         screen = load(self.STYLE + scene(self.PAGE))
@@ -47,7 +47,7 @@ class TestWaveform:
         assert ink[3] > 2 * ink[0]
 
     def test_silence_is_flat_and_sound_fades_out_over_the_decay(
-        self, load: Load, host: AnsweringHost
+        self, load: Load, host: RecordingHost
     ) -> None:
         sound = tone(6000)
         host.samples = lambda ms, count: (
@@ -60,7 +60,7 @@ class TestWaveform:
         assert ink[3] == 0
 
     @pytest.mark.parametrize("mode", MODES)
-    def test_every_mode_draws(self, load: Load, host: AnsweringHost, mode: str) -> None:
+    def test_every_mode_draws(self, load: Load, host: RecordingHost, mode: str) -> None:
         host.samples = tone(3000)
         page = self.PAGE.replace("target", f'mode="{mode}" target')
         assert sum(load(self.STYLE + scene(page)).at(1000, self.INK)) > 0.02

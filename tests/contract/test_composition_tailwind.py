@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.support.composition_screen import AnsweringHost, Load, scene
+from tests.support.composition_screen import Load, RecordingHost, scene
 
 
 class TestTailwind:
-    def test_the_size_of_the_root_comes_from_classes(self, load: Load, host: AnsweringHost) -> None:
+    def test_the_size_of_the_root_comes_from_classes(self, load: Load, host: RecordingHost) -> None:
         screen = load('<ef-timegroup id=root duration=2s class="w-[1920px] h-[1080px]">')
         assert screen.at(0, "[root.clientWidth, root.clientHeight]") == [1920, 1080]
         assert host.asked.count("/__framekiln/tailwind.js") == 1

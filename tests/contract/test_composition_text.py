@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from framekiln.capture.errors import PageThrew
-from tests.support.composition_screen import AnsweringHost, Load, scene
+from tests.support.composition_screen import Load, RecordingHost, scene
 
 CAPTIONS: dict[str, list[dict[str, Any]]] = {
     "segments": [
@@ -226,7 +226,7 @@ class TestCaptions:
         assert screen.at(500, SHOWN)[3] == ""
         assert screen.at(1500, SHOWN)[3] == "Hello there"
 
-    def test_captions_from_an_address(self, load: Load, host: AnsweringHost) -> None:
+    def test_captions_from_an_address(self, load: Load, host: RecordingHost) -> None:
         host.captions = CAPTIONS
         element = '<ef-captions id=captions captions-src="https://media.example/a.vtt">'
         screen = load(scene(f"{element}{PARTS}</ef-captions>"))

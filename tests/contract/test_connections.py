@@ -53,7 +53,7 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 
 
 @asynccontextmanager
-async def serving(limits: ConnectionLimits) -> AsyncIterator["Dialer"]:
+async def serving(limits: ConnectionLimits) -> AsyncIterator["ConnectionOpener"]:
     """Serve `app` with these limits."""
     table = ConnectionTable(limits)
     config = uvicorn.Config(
@@ -70,7 +70,7 @@ async def serving(limits: ConnectionLimits) -> AsyncIterator["Dialer"]:
     server.lifespan = config.lifespan_class(config)
     watching = asyncio.create_task(table.watch())
     await server.startup()
-    dialer = Dialer(server.servers[0].sockets[0].getsockname()[1])
+    dialer = ConnectionOpener(server.servers[0].sockets[0].getsockname()[1])
     try:
         yield dialer
     finally:
@@ -80,7 +80,7 @@ async def serving(limits: ConnectionLimits) -> AsyncIterator["Dialer"]:
         watching.cancel()
 
 
-class Dialer:
+class ConnectionOpener:
     """Opens connections."""
 
     def __init__(self, port: int) -> None:

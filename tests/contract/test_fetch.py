@@ -28,7 +28,7 @@ from tests.support.timeouts import TIMEOUT_S, increasing_limits
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-class Names:
+class FixedResolver:
     """A resolver with answers of its own; counts what it is asked."""
 
     def __init__(self, **answers: Sequence[str]) -> None:
@@ -148,14 +148,14 @@ class TestAddresses:
         assert caught.value.details["host"] == host.strip("[]").lower()
 
     async def test_one_private_answer_among_public_ones_is_enough(self) -> None:
-        names = Names(mixed_test=["93.184.216.34", "127.0.0.1"])
+        names = FixedResolver(mixed_test=["93.184.216.34", "127.0.0.1"])
         with pytest.raises(FetchRefused, match=r"mixed\.test is not a public host") as caught:
             await get(GuardedFetcher(resolve=names), "https://mixed.test/")
         assert caught.value.details == {"rule": "address", "host": "mixed.test"}
 
     async def test_connects_to_the_address_that_was_checked(self, receiver: Receiver) -> None:
         # Nobody else knows this name, so only the checked answer can have led to the server.
-        names = Names(media_test=["127.0.0.1"])
+        names = FixedResolver(media_test=["127.0.0.1"])
         allow = frozenset({f"media.test:{receiver.port}"})
         receiver.answer(Answer(body=b"here"))
         url = f"http://media.test:{receiver.port}/"
@@ -164,7 +164,7 @@ class TestAddresses:
         assert receiver.requests[0].headers["host"] == f"media.test:{receiver.port}"
 
     async def test_tries_the_next_address_when_one_is_down(self, receiver: Receiver) -> None:
-        names = Names(media_test=["127.0.0.2", "127.0.0.1"])
+        names = FixedResolver(media_test=["127.0.0.2", "127.0.0.1"])
         fetcher = GuardedFetcher(frozenset({"media.test"}), resolve=names)
         receiver.answer(Answer(body=b"here"))
         assert (await get(fetcher, f"http://media.test:{receiver.port}/"))[1] == b"here"
@@ -174,7 +174,7 @@ class TestAddresses:
         self, answers: dict[str, Sequence[str]]
     ) -> None:
         with pytest.raises(FetchFailed, match=r"media\.test") as caught:
-            await get(GuardedFetcher(resolve=Names(**answers)), "https://media.test/")
+            await get(GuardedFetcher(resolve=FixedResolver(**answers)), "https://media.test/")
         assert caught.value.retryable
 
 
@@ -265,7 +265,7 @@ class TestRedirects:
             "169_254_169_254": ["169.254.169.254"],
         }
         allow = frozenset({f"start.test:{receiver.port}"})
-        fetcher = GuardedFetcher(allow, resolve=Names(**answers))
+        fetcher = GuardedFetcher(allow, resolve=FixedResolver(**answers))
         with pytest.raises(FetchRefused) as caught:
             await get(fetcher, f"http://start.test:{receiver.port}/")
         assert caught.value.details["rule"] == rule
@@ -291,14 +291,14 @@ class TestCaps:
         assert (await get(allowing(receiver), receiver.url(), max_bytes=10))[0].size_bytes == 10
 
     async def test_an_endless_answer_is_cut_off(self) -> None:
-        async def pour(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def send_endlessly(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
             while True:
                 writer.write(b"x" * 65536)
                 await writer.drain()
 
         taken = bytearray()
-        async with serving(pour) as port:
+        async with serving(send_endlessly) as port:
             with pytest.raises(FetchTooLarge):
                 await GuardedFetcher(frozenset({"127.0.0.1"})).download(
                     f"http://127.0.0.1:{port}/",
@@ -309,14 +309,14 @@ class TestCaps:
         assert len(taken) <= 1_000_000
 
     async def test_an_answer_that_drips_is_given_up(self) -> None:
-        async def drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def send_slowly(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
             while True:
                 writer.write(b"x")
                 await writer.drain()
                 await asyncio.sleep(0.02)
 
-        async with serving(drip) as port:
+        async with serving(send_slowly) as port:
             fetcher = GuardedFetcher(frozenset({"127.0.0.1"}))
             for attempt in increasing_limits(AssertionError):
                 with (
@@ -483,7 +483,7 @@ class TestTls:
             await get(self.fetcher(None), f"https://media.test:{tls_port}/")
 
     def fetcher(self, ca_file: Path | None) -> GuardedFetcher:
-        names = Names(media_test=["127.0.0.1"], other_test=["127.0.0.1"])
+        names = FixedResolver(media_test=["127.0.0.1"], other_test=["127.0.0.1"])
         allow = frozenset({"media.test", "other.test"})
         return GuardedFetcher(allow, ca_file=ca_file, resolve=names)
 

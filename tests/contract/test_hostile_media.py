@@ -29,8 +29,8 @@ from tests.support.clips import Clip, make_clip
 from tests.support.hostile_media import (
     gif_bomb,
     gif_of_many_large_pictures,
-    lying_sounds,
     many_cues,
+    mislabelled_sounds,
     png_bomb,
     wav,
     with_count,
@@ -209,7 +209,7 @@ async def test_absurd_sounds_are_refused_by_what_is_wrong(tmp_path: Path, name: 
 
 
 async def test_sounds_that_lie_about_their_length_cost_what_they_have(tmp_path: Path) -> None:
-    for number, data in enumerate(lying_sounds(tmp_path).values()):
+    for number, data in enumerate(mislabelled_sounds(tmp_path).values()):
         source = tmp_path / str(number) / "a.m4a"
         source.parent.mkdir()
         source.write_bytes(data)

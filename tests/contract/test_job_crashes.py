@@ -52,7 +52,7 @@ asyncio.run(JobQueue(sys.argv[1]).run_worker(
 
 
 @pytest.fixture
-def fragile(fragile_postgres: PostgresServer) -> PostgresServer:
+def restarted_postgres(fragile_postgres: PostgresServer) -> PostgresServer:
     """A server to be crashed, with the queue in its main database."""
     migrate(fragile_postgres.conninfo)
     return fragile_postgres
@@ -122,39 +122,39 @@ class TestCrashes:
 
         await wait_until(only_the_twin_is_left)
 
-    async def test_database_crash_while_idle(self, fragile: PostgresServer) -> None:
+    async def test_database_crash_while_idle(self, restarted_postgres: PostgresServer) -> None:
         notebook = RecordingHandler()
         async with (
-            open_queue(fragile.conninfo) as queue,
-            open_database(fragile.conninfo) as database,
+            open_queue(restarted_postgres.conninfo) as queue,
+            open_database(restarted_postgres.conninfo) as database,
             running_worker(queue, note=notebook),
         ):
             await defer(queue, database, job(n=1))
             await wait_until(notebook.has(1))
-            await asyncio.to_thread(fragile.kill)
+            await asyncio.to_thread(restarted_postgres.kill)
             await asyncio.sleep(FAST_TIMING.heartbeat_s * 5)
-            await asyncio.to_thread(fragile.start)
+            await asyncio.to_thread(restarted_postgres.start)
             await wait_until(database.is_ready)
             await defer(queue, database, job(n=2))
             await wait_until(is_empty(queue))
         assert [run.args["n"] for run in notebook.runs] == [1, 2]
 
     async def test_job_that_ends_while_the_database_is_away_is_recorded_once(
-        self, fragile: PostgresServer
+        self, restarted_postgres: PostgresServer
     ) -> None:
         ending, lasting = BlockingHandler(), BlockingHandler()
         async with (
-            open_queue(fragile.conninfo) as queue,
-            open_database(fragile.conninfo) as database,
+            open_queue(restarted_postgres.conninfo) as queue,
+            open_database(restarted_postgres.conninfo) as database,
             running_worker(queue, concurrency=2, ending=ending, lasting=lasting),
         ):
             await defer(queue, database, job("ending"), job("lasting"))
             await ending.has_started()
             await lasting.has_started()
-            await asyncio.to_thread(fragile.kill)
+            await asyncio.to_thread(restarted_postgres.kill)
             ending.release.set()
             await asyncio.sleep(FAST_TIMING.heartbeat_s * 5)
-            await asyncio.to_thread(fragile.start)
+            await asyncio.to_thread(restarted_postgres.start)
             await wait_until(database.is_ready)
             # Its heartbeats could not be heard: that does not make the worker dead.
             await expire_heartbeats(database, await worker_ids(database))
@@ -176,21 +176,21 @@ class TestCrashes:
         assert [(run.args["n"], run.attempt) for run in notebook.runs] == [(1, 1), (2, 1)]
 
     async def test_stopping_while_the_database_is_away(
-        self, fragile: PostgresServer, monkeypatch: pytest.MonkeyPatch
+        self, restarted_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         stuck = BlockingHandler()
         async with (
-            open_queue(fragile.conninfo) as queue,
-            open_database(fragile.conninfo) as database,
+            open_queue(restarted_postgres.conninfo) as queue,
+            open_database(restarted_postgres.conninfo) as database,
         ):
             with monkeypatch.context() as hasty:
                 async with running_worker(queue, note=stuck):
                     await defer(queue, database, job())
                     await stuck.has_started()
-                    await asyncio.to_thread(fragile.kill)
+                    await asyncio.to_thread(restarted_postgres.kill)
                     hasty.setattr(pool, "ACQUIRE_TIMEOUT_S", 0.2)
             assert stuck.cancelled == 1
-            await asyncio.to_thread(fragile.start)
+            await asyncio.to_thread(restarted_postgres.start)
             await wait_until(database.is_ready)
             await wait_until(sweep_recovers(queue, database, await worker_ids(database)))
 

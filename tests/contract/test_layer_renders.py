@@ -32,7 +32,7 @@ def clip(flash_clip: Path) -> bytes:
     return flash_clip.read_bytes()
 
 
-def looked_at(data: bytes, path: Path) -> Path:
+def saved_video(data: bytes, path: Path) -> Path:
     path.write_bytes(data)
     return path
 
@@ -58,7 +58,7 @@ async def test_a_config_becomes_a_film_by_slices(
         {"id": "t", "type": "text", "text": {"text": "over", "fontSize": 20}},
     ]
     info = await rendered(app, config_of(*layers, duration=6), {"v": f"file-id:{file['id']}"})
-    path = looked_at(await app.output(info), tmp_path / "film.mp4")
+    path = saved_video(await app.output(info), tmp_path / "film.mp4")
     codes = [read_frame_code(frame.rgb) for frame in decode_frames(path)]
     assert codes == [n % 60 for n in range(180)]
     assert len(beep_times(path)) == 6

@@ -165,12 +165,12 @@ async def test_failures_from_many_networks_only_delay_the_right_password_briefly
 async def test_one_network_cannot_keep_all_checks_of_passwords_busy(place: SessionHarness) -> None:
     released = asyncio.Event()
 
-    class Held(Passwords):
+    class BlockedPasswords(Passwords):
         async def matches(self, password_hash: str | None, password: str) -> bool:
             await released.wait()
             return await super().matches(password_hash, password)
 
-    sessions = new_sessions(place.services, Held(FAST_HASHER), place.clock)
+    sessions = new_sessions(place.services, BlockedPasswords(FAST_HASHER), place.clock)
     email = await place.user()
     flood = [
         asyncio.create_task(sessions.log_in(f"{uuid4()}@nowhere", "wrong", client="192.0.2.77"))

@@ -26,7 +26,7 @@ SECOND = Fraction(1)
 
 
 @dataclass(frozen=True)
-class Made:
+class SplitResult:
     """What came of a source."""
 
     source: Path
@@ -43,11 +43,11 @@ class Made:
 
 
 @pytest.fixture
-def split(tmp_path: Path) -> Callable[[Path], Made]:
-    def run(source: Path) -> Made:
+def split(tmp_path: Path) -> Callable[[Path], SplitResult]:
+    def run(source: Path) -> SplitResult:
         parts: list[Fraction] = []
         video = process_video(source, tmp_path / "made", report=parts.append)
-        return Made(source, tmp_path / "made", video, parts)
+        return SplitResult(source, tmp_path / "made", video, parts)
 
     return run
 
@@ -113,7 +113,7 @@ COPIED: dict[str, Callable[[Path], Path]] = {
 @pytest.mark.spec("2.7")
 @pytest.mark.parametrize("make", COPIED.values(), ids=COPIED)
 def test_what_browsers_play_is_copied_to_the_bit_and_keeps_its_times(
-    tmp_path: Path, split: Callable[[Path], Made], make: Callable[[Path], Path]
+    tmp_path: Path, split: Callable[[Path], SplitResult], make: Callable[[Path], Path]
 ) -> None:
     made = split(make(tmp_path))
     assert [track.reason for track in made.video.tracks] == [None] * len(made.video.tracks)
@@ -134,7 +134,7 @@ def test_what_browsers_play_is_copied_to_the_bit_and_keeps_its_times(
 
 @pytest.mark.parametrize("name", ["B-frames", "MKV", "late starts", "VP9 and Opus", "AV1"])
 def test_a_fragment_alone_decodes_to_the_pictures_of_the_source(
-    tmp_path: Path, split: Callable[[Path], Made], name: str
+    tmp_path: Path, split: Callable[[Path], SplitResult], name: str
 ) -> None:
     made = split(COPIED[name](tmp_path))
     data = made.path(1).read_bytes()
@@ -152,7 +152,7 @@ def test_a_fragment_alone_decodes_to_the_pictures_of_the_source(
     assert shown == picture_hashes(made.source)
 
 
-def check_index(made: Made) -> None:
+def check_index(made: SplitResult) -> None:
     """What the index promises lies in the files."""
     index = made.index
     assert index == index_of_tracks({int(key): made.path(int(key)) for key in index})
@@ -178,14 +178,16 @@ def check_index(made: Made) -> None:
         assert sum(segment["duration"] for segment in entry["segments"]) == entry["duration"]
 
 
-def check_progress(made: Made) -> None:
+def check_progress(made: SplitResult) -> None:
     assert made.parts == sorted(made.parts)
     assert made.parts[-1] == 1
     assert made.parts.count(Fraction(1)) == 1
     assert len(made.parts) > 5
 
 
-def test_the_index_says_all_that_players_ask(tmp_path: Path, split: Callable[[Path], Made]) -> None:
+def test_the_index_says_all_that_players_ask(
+    tmp_path: Path, split: Callable[[Path], SplitResult]
+) -> None:
     clip = Clip(fps=Fraction(24), duration_s=Fraction(6), keyframe_every=12, b_frames=2)
     index = split(make_clip(tmp_path / "a.mp4", clip)).index
     assert list(index) == ["-1", "1", "2"]
@@ -209,7 +211,9 @@ def test_the_index_says_all_that_players_ask(tmp_path: Path, split: Callable[[Pa
     assert sound["duration"] == 6 * 48_000
 
 
-def test_late_tracks_say_when_they_start(tmp_path: Path, split: Callable[[Path], Made]) -> None:
+def test_late_tracks_say_when_they_start(
+    tmp_path: Path, split: Callable[[Path], SplitResult]
+) -> None:
     index = split(late_and_early(tmp_path)).index
     assert index["1"]["startTimeOffsetMs"] == 500
     assert index["-1"]["startTimeOffsetMs"] == 500
@@ -231,7 +235,7 @@ ENCODED: dict[str, tuple[str, ClipCoding, str]] = {
 
 @pytest.mark.parametrize(("name", "coding", "reason"), ENCODED.values(), ids=ENCODED)
 def test_other_pictures_are_encoded_anew_each_at_its_time(
-    tmp_path: Path, split: Callable[[Path], Made], name: str, coding: ClipCoding, reason: str
+    tmp_path: Path, split: Callable[[Path], SplitResult], name: str, coding: ClipCoding, reason: str
 ) -> None:
     made = split(make_pictures(tmp_path / name, coding))
     (track,) = made.video.tracks
@@ -251,7 +255,7 @@ def test_other_pictures_are_encoded_anew_each_at_its_time(
 
 
 def test_keyframes_far_apart_are_brought_closer(
-    tmp_path: Path, split: Callable[[Path], Made]
+    tmp_path: Path, split: Callable[[Path], SplitResult]
 ) -> None:
     coding = ClipCoding("libx264", group=600, options=unusual_clips.QUICK)
     made = split(make_pictures(tmp_path / "a.mp4", coding, count=150, fps=12))
@@ -262,7 +266,7 @@ def test_keyframes_far_apart_are_brought_closer(
 
 
 def test_a_turned_picture_is_upright_when_encoded_anew(
-    tmp_path: Path, split: Callable[[Path], Made]
+    tmp_path: Path, split: Callable[[Path], SplitResult]
 ) -> None:
     source = make_pictures(tmp_path / "a.mp4", unusual_clips.TEN_BIT, count=6, rotation_degrees=90)
     made = split(source)
@@ -275,7 +279,7 @@ def test_a_turned_picture_is_upright_when_encoded_anew(
 
 
 def test_a_copied_turned_picture_keeps_its_turn(
-    tmp_path: Path, split: Callable[[Path], Made]
+    tmp_path: Path, split: Callable[[Path], SplitResult]
 ) -> None:
     made = split(COPIED["turned"](tmp_path))
     facts = measure_file(made.path(1)).video
@@ -296,7 +300,7 @@ def test_a_copied_turned_picture_keeps_its_turn(
     ],
 )
 def test_other_sound_becomes_aac_and_each_beep_stays_in_its_place(
-    tmp_path: Path, split: Callable[[Path], Made], name: str, codec: str
+    tmp_path: Path, split: Callable[[Path], SplitResult], name: str, codec: str
 ) -> None:
     clip = Clip(video_codec=None, audio_codec=codec, sample_rate_hz=44_100, beep_delay_ms=100)
     made = split(make_clip(tmp_path / name, clip))
@@ -313,7 +317,7 @@ def test_other_sound_becomes_aac_and_each_beep_stays_in_its_place(
 
 
 def test_pictures_and_sound_stay_together_when_one_is_copied_and_one_is_not(
-    tmp_path: Path, split: Callable[[Path], Made]
+    tmp_path: Path, split: Callable[[Path], SplitResult]
 ) -> None:
     made = split(make_clip(tmp_path / "a.mp4", Clip(audio_codec="libmp3lame", b_frames=2)))
     assert [track.is_copied for track in made.video.tracks] == [True, False]
@@ -322,7 +326,7 @@ def test_pictures_and_sound_stay_together_when_one_is_copied_and_one_is_not(
 
 
 def test_what_is_neither_picture_nor_sound_is_left_out(
-    tmp_path: Path, split: Callable[[Path], Made]
+    tmp_path: Path, split: Callable[[Path], SplitResult]
 ) -> None:
     film = make_clip(tmp_path / "film.mp4", Clip())
     second = make_pictures(
@@ -338,7 +342,7 @@ def test_what_is_neither_picture_nor_sound_is_left_out(
     assert [(track.track_id, track.type) for track in made.video.left_out] == [(3, "video")]
 
 
-def test_languages_are_kept(tmp_path: Path, split: Callable[[Path], Made]) -> None:
+def test_languages_are_kept(tmp_path: Path, split: Callable[[Path], SplitResult]) -> None:
     tracks = split(two_sounds(tmp_path)).video.tracks
     assert [track.probe_info.get("tags") for track in tracks[1:]] == [
         {"language": "eng"},

@@ -48,7 +48,7 @@ class Address:
     ids: Mapping[str, str]
 
 
-async def furnish(app: AppHarness) -> dict[str, str]:
+async def create_resources(app: AppHarness) -> dict[str, str]:
     """Put something of each kind there, and return the ids by the names in addresses and bodies."""
     # Without pipelines, their routes would all be 404 and nothing would be seen of them.
     await enable_pipelines(app)
@@ -81,7 +81,7 @@ async def serve(
 ) -> None:
     allow = frozenset({"127.0.0.1"})
     async with open_app(postgres, folder, template=TEMPLATE, fetch_allow=allow) as app:
-        ids = await furnish(app)
+        ids = await create_resources(app)
         # Named as TCP, or asyncio leaves small writes waiting for each other (40 ms a request).
         with socket.socket(proto=socket.IPPROTO_TCP) as listening:
             listening.bind(("127.0.0.1", 0))
@@ -161,7 +161,7 @@ def test_made_up_requests(operation: str, address: Address, session: requests.Se
     # The values at the limits of each field are always tried; these are some at random besides.
     @settings(max_examples=2, deadline=None, derandomize=True, suppress_health_check=UNHEALTHY)
     def ask(case: "Case[Any]") -> None:
-        name_what_is_there(case, address.ids)
+        use_existing_ids(case, address.ids)
         case.call_and_validate(
             base_url=address.url,
             headers={"Authorization": f"Bearer {address.key}"},
@@ -183,7 +183,7 @@ def test_made_up_requests(operation: str, address: Address, session: requests.Se
     )()
 
 
-def name_what_is_there(case: "Case[Any]", ids: Mapping[str, str]) -> None:
+def use_existing_ids(case: "Case[Any]", ids: Mapping[str, str]) -> None:
     """Put ids of real things into right requests of pipelines; made-up ones are all unknown."""
     is_right = case.meta is not None and case.meta.generation.mode.is_positive
     if not is_right or not re.search("pipeline|/metadata", case.path):
@@ -222,7 +222,7 @@ async def test_the_answers_about_a_real_run(postgres: PostgresServer, tmp_path: 
     """What made-up requests seldom reach: everything there is, each as described."""
     runners = {"probe": ScriptedRunner()}
     async with open_pipelines(postgres, tmp_path, template=TEMPLATE, runners=runners) as pipelines:
-        ask = _Asking(pipelines)
+        ask = _Requests(pipelines)
         review = step("review", "look", with_={"instructions": "May it be shown?"})
         steps = {"steps": {"look": step("probe"), "ok": review}}
         pipeline = await ask("POST", "/pipelines", json={"name": "seen", "definition": steps})
@@ -266,7 +266,7 @@ async def test_the_answers_about_a_real_run(postgres: PostgresServer, tmp_path: 
         assert refusal["error"] == "invalid_definition"
 
 
-class _Asking:
+class _Requests:
     """Asks, and compares the answer with the document."""
 
     def __init__(self, pipelines: PipelineHarness) -> None:

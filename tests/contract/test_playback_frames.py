@@ -73,7 +73,7 @@ CASES = [
 
 
 @dataclass(frozen=True)
-class Made:
+class SegmentedSource:
     """A source, and all segments of all its renditions."""
 
     case: Case
@@ -95,15 +95,17 @@ def all_segments(source: Path, rendition: Rendition) -> list[bytes]:
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: case.name)
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
+def made(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> SegmentedSource:
     case: Case = request.param
     source = make_clip(tmp_path_factory.mktemp("sources") / case.name, case.clip)
     outline = make_outline(source, source)
     segments = {each.id: all_segments(source, each) for each in outline.renditions}
-    return Made(case, source, outline, segments)
+    return SegmentedSource(case, source, outline, segments)
 
 
-def test_every_frame_is_there_once_and_at_its_time(made: Made) -> None:
+def test_every_frame_is_there_once_and_at_its_time(made: SegmentedSource) -> None:
     clip = made.case.clip
     assert [each.id for each in made.outline.video_renditions] == ["high", "scrub"]
     assert made.outline.video_renditions[0].is_copy == made.case.is_copied
@@ -119,7 +121,7 @@ def test_every_frame_is_there_once_and_at_its_time(made: Made) -> None:
         assert max(errors) <= tick / 2
 
 
-def test_a_segment_plays_by_itself(made: Made, tmp_path: Path) -> None:
+def test_a_segment_plays_by_itself(made: SegmentedSource, tmp_path: Path) -> None:
     for rendition in made.outline.video_renditions:
         path = tmp_path / f"{rendition.id}.mp4"
         path.write_bytes(rendition.init + made.segments[rendition.id][2])
@@ -129,7 +131,7 @@ def test_a_segment_plays_by_itself(made: Made, tmp_path: Path) -> None:
         assert start < frames[-1].pts < end
 
 
-def test_manifests_match_the_segments(made: Made) -> None:
+def test_manifests_match_the_segments(made: SegmentedSource) -> None:
     for rendition in made.outline.video_renditions:
         path = made.whole(rendition)
         found = measure_file(path).video
@@ -140,7 +142,7 @@ def test_manifests_match_the_segments(made: Made) -> None:
         assert rendition.codecs == f"avc1.{parameters[1:4].hex()}"
 
 
-def test_segments_follow_each_other_and_keep_their_rates(made: Made) -> None:
+def test_segments_follow_each_other_and_keep_their_rates(made: SegmentedSource) -> None:
     for rendition in made.outline.renditions:
         assert rendition.bounds[0] == 0
         assert all(before < after for before, after in pairwise(rendition.bounds))
@@ -149,7 +151,7 @@ def test_segments_follow_each_other_and_keep_their_rates(made: Made) -> None:
             assert 8 * len(segment) / rendition.seconds(ticks) <= rendition.peak_bits_per_s
 
 
-def test_sound_stays_where_it_was(made: Made) -> None:
+def test_sound_stays_where_it_was(made: SegmentedSource) -> None:
     sound = made.outline.audio_rendition
     assert sound is not None
     assert sound.is_copy == (made.source.suffix == ".mp4")

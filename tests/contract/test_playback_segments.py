@@ -113,7 +113,7 @@ async def test_an_uploaded_video_is_probed_before_it_is_played(
         file = await upload_file(app, clip.read_bytes())
         await wait_processed(app, file["id"])
 
-        async def is_looked_at() -> bool:
+        async def is_probed() -> bool:
             async with app.services.database.connection() as connection:
                 found = await connection.execute(
                     "SELECT status FROM playback_source WHERE address LIKE %s",
@@ -121,7 +121,7 @@ async def test_an_uploaded_video_is_probed_before_it_is_played(
                 )
                 return [row["status"] for row in await found.fetchall()] == ["ready"]
 
-        await wait_until(is_looked_at)
+        await wait_until(is_probed)
     await idle(app)
     assert (await PlayerClient(app, f"file-id:{file['id']}").manifest())["durationMs"] == 1000
 

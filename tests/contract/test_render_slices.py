@@ -106,7 +106,7 @@ async def test_slices_and_workers_do_not_change_the_film(
 
 
 @dataclass(frozen=True)
-class Watched:
+class ObservedRender:
     """A film by two workers, and what was seen of it meanwhile."""
 
     info: dict[str, Any]
@@ -116,7 +116,7 @@ class Watched:
 
 
 @pytest.fixture(scope="module")
-async def watched(app: AppHarness) -> Watched:
+async def observed(app: AppHarness) -> ObservedRender:
     async with running_workers(app.services, workers=2):
         await until_ready(app, 2)
         render_id = await app.create(**{**film(300, 1000), "width": 640, "height": 360})
@@ -128,7 +128,7 @@ async def watched(app: AppHarness) -> Watched:
             await asyncio.sleep(0.01)
         events = b"".join((await following).parts).decode()
     fractions = re.findall(r"event: progress\ndata: (.*)", events)
-    return Watched(
+    return ObservedRender(
         info=await app.info(render_id),
         frames_done=frames_done,
         reports=[json.loads(each)["progress"] for each in fractions],
@@ -137,19 +137,19 @@ async def watched(app: AppHarness) -> Watched:
 
 
 async def test_several_workers_share_one_film(
-    app: AppHarness, watched: Watched, tmp_path: Path
+    app: AppHarness, observed: ObservedRender, tmp_path: Path
 ) -> None:
-    assert_is_whole(await saved(app, watched.info, tmp_path / "film.mp4"), 300)
-    assert len(watched.slices) == 10
-    assert len({each["taken_by"] for each in watched.slices}) == 2
+    assert_is_whole(await saved(app, observed.info, tmp_path / "film.mp4"), 300)
+    assert len(observed.slices) == 10
+    assert len({each["taken_by"] for each in observed.slices}) == 2
 
 
-def test_progress_adds_up_over_slices_and_never_goes_back(watched: Watched) -> None:
-    assert watched.frames_done == sorted(watched.frames_done)
-    assert len(set(watched.frames_done)) > 3
-    assert watched.frames_done[-1] == 300
-    assert watched.reports == sorted(watched.reports)
-    assert watched.reports[-1] == 1.0
+def test_progress_adds_up_over_slices_and_never_goes_back(observed: ObservedRender) -> None:
+    assert observed.frames_done == sorted(observed.frames_done)
+    assert len(set(observed.frames_done)) > 3
+    assert observed.frames_done[-1] == 300
+    assert observed.reports == sorted(observed.reports)
+    assert observed.reports[-1] == 1.0
 
 
 async def note_statuses(app: AppHarness) -> None:

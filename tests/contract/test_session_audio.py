@@ -22,7 +22,7 @@ from framekiln.media.errors import UnreadableMedia
 from framekiln.media.session_audio import SessionAudio
 from framekiln.media.source_session import SourceSession
 from tests.support.clips import Clip, make_clip
-from tests.support.hostile_media import lying_sounds
+from tests.support.hostile_media import mislabelled_sounds
 from tests.support.timeouts import TIMEOUT_S
 
 LIMITS = SessionLimits(request_s=TIMEOUT_S, request_cpu_s=int(TIMEOUT_S))
@@ -154,7 +154,7 @@ def test_errors_are_those_of_this_process(session: SourceSession, tmp_path: Path
 
 
 def test_sounds_that_lie_about_their_length_end(session: SourceSession, tmp_path: Path) -> None:
-    for number, data in enumerate(lying_sounds(tmp_path).values()):
+    for number, data in enumerate(mislabelled_sounds(tmp_path).values()):
         path = tmp_path / f"{number}.m4a"
         path.write_bytes(data)
         with suppress(UnreadableMedia):
@@ -162,7 +162,7 @@ def test_sounds_that_lie_about_their_length_end(session: SourceSession, tmp_path
             assert sum(run.shape[1] for _, run in heard) <= 2 * RATE_HZ
 
 
-class TakenOver(SourceSession):
+class FixedAnswerSession(SourceSession):
     """A session whose child gives the answer that a test chooses."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
@@ -199,5 +199,8 @@ class TakenOver(SourceSession):
     ],
 )
 def test_a_child_that_lies_is_stopped(folder: Path, answer: dict[str, Any]) -> None:
-    with TakenOver(answer) as session, pytest.raises(ConfinedKilled, match="invalid answer"):
+    with (
+        FixedAnswerSession(answer) as session,
+        pytest.raises(ConfinedKilled, match="invalid answer"),
+    ):
         list(SessionAudio(session).read(folder / "a.wav", 0, 100))

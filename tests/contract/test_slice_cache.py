@@ -103,7 +103,7 @@ async def filmed(app: AppHarness, render: Render) -> list[int]:
     return [each.number for each in slices if "reused" not in each.record]
 
 
-async def kept_count(app: AppHarness) -> int:
+async def cached_count(app: AppHarness) -> int:
     caller = await app.services.identity.authenticate(app.key)
     async with app.services.database.connection() as connection:
         cursor = await connection.execute(
@@ -224,17 +224,17 @@ async def test_parts_go_when_they_are_too_much_or_nobody_uses_them(
         return [each.size_bytes async for each in services.blobs.list(prefix)]
 
     whole = await sizes()
-    assert len(whole) == await kept_count(fresh) == 4, "three slices and the sound"
+    assert len(whole) == await cached_count(fresh) == 4, "three slices and the sound"
     clock = SettableClock(services.clock.now() + RETENTION - timedelta(minutes=5))
     await PartCache(services.database, services.blobs, clock).evict_unused()
     assert await sizes() == whole
     await PartCache(services.database, services.blobs, clock, sum(whole) - 1).evict_unused()
     left = await sizes()
-    assert 0 < len(left) == await kept_count(fresh) < 4
+    assert 0 < len(left) == await cached_count(fresh) < 4
     assert sum(left) < sum(whole)
     clock.advance(timedelta(minutes=10))
     await PartCache(services.database, services.blobs, clock).evict_unused()
-    assert (await kept_count(fresh), await sizes()) == (0, [])
+    assert (await cached_count(fresh), await sizes()) == (0, [])
 
 
 async def test_a_replaced_worker_adds_nothing_to_the_cache(

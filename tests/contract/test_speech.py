@@ -15,7 +15,7 @@ from tests.support.speech_clips import SpeechClip, normal_words, read_clip, scor
 
 
 @dataclass(frozen=True)
-class Reading:
+class TranscribedSpeech:
     """Two recordings, one after the other, and what was heard in them."""
 
     samples: Samples
@@ -29,11 +29,11 @@ def speech() -> Transcriber:
 
 
 @pytest.fixture(scope="module")
-def reading(speech: Transcriber) -> Reading:
+def reading(speech: Transcriber) -> TranscribedSpeech:
     clips = [read_clip(name) for name in ("austen_0870", "austen_0880")]
     samples = np.concatenate([clip.samples for clip in clips])
     text = " ".join(clip.text for clip in clips)
-    return Reading(samples, text, speech.transcribe(samples))
+    return TranscribedSpeech(samples, text, speech.transcribe(samples))
 
 
 def check_times(transcript: Transcript, duration_ms: int) -> None:
@@ -60,14 +60,16 @@ def test_ordinary_speech_is_understood_and_timed(speech: Transcriber) -> None:
     assert done == [1.0]
 
 
-def test_the_language_is_detected_and_a_reading_understood(reading: Reading) -> None:
+def test_the_language_is_detected_and_a_reading_understood(reading: TranscribedSpeech) -> None:
     assert reading.transcript.language == "en"
     said, heard = normal_words(reading.text), normal_words(reading.transcript.text)
     assert word_errors(said, heard) / len(said) <= 0.15
     check_times(reading.transcript, len(reading.samples) // 16)
 
 
-def test_slices_made_apart_join_to_the_whole(speech: Transcriber, reading: Reading) -> None:
+def test_slices_made_apart_join_to_the_whole(
+    speech: Transcriber, reading: TranscribedSpeech
+) -> None:
     duration_ms = len(reading.samples) // 16
     parts = []
     for start_ms, end_ms in ((0, 5000), (5000, duration_ms)):
@@ -82,7 +84,9 @@ def test_slices_made_apart_join_to_the_whole(speech: Transcriber, reading: Readi
     check_times(joined, duration_ms)
 
 
-def test_the_same_sound_gives_the_same_transcript(speech: Transcriber, reading: Reading) -> None:
+def test_the_same_sound_gives_the_same_transcript(
+    speech: Transcriber, reading: TranscribedSpeech
+) -> None:
     def read(start_ms: int, end_ms: int) -> Samples:
         return reading.samples[start_ms * 16 : end_ms * 16]
 

@@ -50,13 +50,13 @@ needs_sphinx = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def usual() -> SpeechSettings:
+def default_settings() -> SpeechSettings:
     return SpeechSettings.of(Settings())
 
 
 @pytest.fixture(scope="module")
-def moonshine(usual: SpeechSettings) -> Transcriber:
-    return Transcriber.open(replace(usual, engine="moonshine"))
+def moonshine(default_settings: SpeechSettings) -> Transcriber:
+    return Transcriber.open(replace(default_settings, engine="moonshine"))
 
 
 def folder_with(path: Path, *names: str) -> SpeechSettings:
@@ -84,11 +84,13 @@ def test_moonshine_understands_ordinary_speech_and_its_words_are_found(
 
 
 def test_without_an_aligner_words_are_spread_over_the_voice(
-    usual: SpeechSettings, monkeypatch: pytest.MonkeyPatch
+    default_settings: SpeechSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pocketsphinx", None)
     clip = read_clip("austen_0870")
-    transcript = Transcriber.open(replace(usual, engine="moonshine")).transcribe(clip.samples)
+    transcript = Transcriber.open(replace(default_settings, engine="moonshine")).transcribe(
+        clip.samples
+    )
     found = score(clip, transcript)
     assert found.errors / found.word_count <= 0.2
     assert statistics.median(map(abs, found.late_ms)) <= 600
@@ -131,8 +133,8 @@ def test_pocketsphinx_recognizes_some_words(tmp_path: Path) -> None:
 
 
 @needs_sphinx
-def test_pocketsphinx_is_deterministic(usual: SpeechSettings) -> None:
-    speech = Transcriber.open(replace(usual, engine="pocketsphinx"))
+def test_pocketsphinx_is_deterministic(default_settings: SpeechSettings) -> None:
+    speech = Transcriber.open(replace(default_settings, engine="pocketsphinx"))
     assert speech.warnings == ()
     samples = read_clip("austen_0880").samples[:16_000]
     assert speech.transcribe(samples) == speech.transcribe(samples)
@@ -223,10 +225,10 @@ def test_with_no_engine_at_all_each_says_why(
 
 @pytest.mark.parametrize("name", ["acoustic_corpus", "cold_corpus", "cold_corpus3"])
 def test_speech_in_a_noisy_room_is_not_kept_back_without_the_voice_detector(
-    usual: SpeechSettings, name: str
+    default_settings: SpeechSettings, name: str
 ) -> None:
     samples = read_clip(name).samples
-    voice = SileroDetector(find_voice(usual.folders)).detect(samples) > 0.5
+    voice = SileroDetector(find_voice(default_settings.folders)).detect(samples) > 0.5
     is_heard = np.zeros(len(voice), bool)
     for window in pack_windows(speech_spans(LoudnessDetector().detect(samples)), samples):
         for piece in window.pieces:
@@ -234,10 +236,10 @@ def test_speech_in_a_noisy_room_is_not_kept_back_without_the_voice_detector(
     assert is_heard[voice].mean() >= 0.98
 
 
-def test_the_default_is_whisper_and_nothing_is_wrong(usual: SpeechSettings) -> None:
-    assert check_speech(usual).detail == "whisper-base"
-    assert check_voice(usual).state is CheckState.OK
-    unknown = check_speech(replace(usual, language="xx"))
+def test_the_default_is_whisper_and_nothing_is_wrong(default_settings: SpeechSettings) -> None:
+    assert check_speech(default_settings).detail == "whisper-base"
+    assert check_voice(default_settings).state is CheckState.OK
+    unknown = check_speech(replace(default_settings, language="xx"))
     assert (unknown.state, "'xx'" in unknown.detail) == (CheckState.WARN, True)
 
 
@@ -309,35 +311,40 @@ async def app(
 
 
 @pytest.fixture(scope="module")
-async def said(app: AppHarness) -> dict[str, Any]:
+async def transcription_of(app: AppHarness) -> dict[str, Any]:
     file = await ready_file(app, (FOLDER / "austen_0930.flac").read_bytes())
     return await transcribe(app, file["id"])
 
 
 async def test_whoever_reads_a_transcription_sees_who_made_it(
-    app: AppHarness, said: dict[str, Any]
+    app: AppHarness, transcription_of: dict[str, Any]
 ) -> None:
-    assert (said["status"], said["language"], said["engine"]) == (
+    assert (
+        transcription_of["status"],
+        transcription_of["language"],
+        transcription_of["engine"],
+    ) == (
         "complete",
         "en",
         "moonshine-tiny",
     )
-    (warning,) = said["warnings"]
+    (warning,) = transcription_of["warnings"]
     assert "whisper-base is not installed" in warning
-    captions = (await app.client.get(f"{TRANSCRIPTIONS}/{said['id']}.json")).json()
+    captions = (await app.client.get(f"{TRANSCRIPTIONS}/{transcription_of['id']}.json")).json()
     assert captions["engine"] == "moonshine-tiny"
     words = normal_words(" ".join(each["text"] for each in captions["word_segments"]))
     assert {"might", "made", "himself"} <= set(words)
 
 
 async def test_a_language_that_needs_the_missing_model_fails_with_what_to_do(
-    app: AppHarness, said: dict[str, Any]
+    app: AppHarness, transcription_of: dict[str, Any]
 ) -> None:
-    failed = await transcribe(app, said["file_id"], language="de")
+    failed = await transcribe(app, transcription_of["file_id"], language="de")
     assert failed["error"]["code"] == "speech_language_unavailable"
     assert "fetch_speech_models.py" in failed["error"]["message"]
     assert failed["engine"] is None
     refused = await app.client.post(
-        TRANSCRIPTIONS, content=json.dumps({"file_id": said["file_id"], "language": "tlh"})
+        TRANSCRIPTIONS,
+        content=json.dumps({"file_id": transcription_of["file_id"], "language": "tlh"}),
     )
     assert (refused.status_code, refused.json()["error"]) == (400, "unknown_language")

@@ -330,13 +330,13 @@ class TestRedactRender(RedactionCase):
         parts = pipelines.app.services
         complete, said = parts.render_worker.complete, list[bool]()
 
-        async def complete_unheard(*of: Any, **more: Any) -> bool:
+        async def complete_without_notification(*of: Any, **more: Any) -> bool:
             said.append(await complete(*of, **more))
             if len(said) == 1:
                 raise DatabaseUnavailable("it has recorded everything, and died")
             return said[-1]
 
-        monkeypatch.setattr(parts.render_worker, "complete", complete_unheard)
+        monkeypatch.setattr(parts.render_worker, "complete", complete_without_notification)
         handler = RedactFile(parts.render_worker, parts.files, parts.blobs)
         await handler(JobContext(job["id"], "render.redact", job["args"], attempt=1))
         answer = await pipelines.app.client.get(f"/api/v1/renders/{job['args']['render_id']}.mp4")

@@ -67,7 +67,7 @@ print("stopped", flush=True)
 """
 
 
-class Watched:
+class SupervisorProcess:
     """A supervisor in a process of its own, and the programs it keeps."""
 
     def __init__(self, folder: Path, names: tuple[str, ...]) -> None:
@@ -115,16 +115,16 @@ class Watched:
 
 
 @contextlib.contextmanager
-def watch(folder: Path, *names: str) -> Iterator[Watched]:
-    watched = Watched(folder, names)
+def watch(folder: Path, *names: str) -> Iterator[SupervisorProcess]:
+    running = SupervisorProcess(folder, names)
     try:
-        yield watched
+        yield running
     finally:
-        if watched.process.poll() is None:
-            watched.process.terminate()
-        watched.process.wait()
-        assert watched.process.stdout
-        watched.process.stdout.close()
+        if running.process.poll() is None:
+            running.process.terminate()
+        running.process.wait()
+        assert running.process.stdout
+        running.process.stdout.close()
 
 
 def is_running(pid: int) -> bool:
@@ -146,18 +146,18 @@ async def all_gone(pids: set[int], *, counting_zombies: bool = False) -> None:
 
 
 async def test_a_dead_child_is_started_again_and_its_orphans_end(tmp_path: Path) -> None:
-    with watch(tmp_path, "one", "two") as watched:
-        first = await watched.started("one")
-        other = await watched.started("two")
-        orphan = watched.inner("one", first)
+    with watch(tmp_path, "one", "two") as running:
+        first = await running.started("one")
+        other = await running.started("two")
+        orphan = running.inner("one", first)
         os.kill(first, signal.SIGKILL)
-        second = await watched.started("one", besides={first})
+        second = await running.started("one", besides={first})
         assert is_running(second)
         await all_gone({first, orphan})
-        assert watched.seen("two") == {other}, "a healthy child was restarted"
-        assert is_running(watched.inner("two", other)), "a healthy child lost its own"
-        watched.process.terminate()
-        output = await watched.output()
+        assert running.seen("two") == {other}, "a healthy child was restarted"
+        assert is_running(running.inner("two", other)), "a healthy child lost its own"
+        running.process.terminate()
+        output = await running.output()
     assert "one: one is up" in output
     assert "serve: one ended (killed by SIGKILL)" in output
 
@@ -166,14 +166,14 @@ async def test_a_dead_child_is_started_again_and_its_orphans_end(tmp_path: Path)
 async def test_asked_to_end_it_leaves_nothing(
     tmp_path: Path, request_to_end: signal.Signals
 ) -> None:
-    with watch(tmp_path, "meek", "hard+stubborn") as watched:
-        await watched.started("meek")
-        await watched.started("hard")
-        pids = watched.all_pids()
+    with watch(tmp_path, "meek", "hard+stubborn") as running:
+        await running.started("meek")
+        await running.started("hard")
+        pids = running.all_pids()
         assert len(pids) == 5
-        watched.process.send_signal(request_to_end)
-        assert (await watched.output()).endswith("stopped\n")
-        assert watched.process.returncode == 0
+        running.process.send_signal(request_to_end)
+        assert (await running.output()).endswith("stopped\n")
+        assert running.process.returncode == 0
         # No waiting here: when the supervisor is gone, so is everything else.
         assert not [pid for pid in pids if is_running(pid)]
 
@@ -182,34 +182,34 @@ async def test_asked_to_end_it_leaves_nothing(
 async def test_another_signal_does_not_cut_the_clean_end_of_the_database(
     tmp_path: Path, again: signal.Signals
 ) -> None:
-    with watch(tmp_path, "database+slow+patience+unhurried", "worker") as watched:
-        await watched.started("database")
-        await watched.started("worker")
-        watched.process.terminate()
-        await watched.wrote("database-asked")
+    with watch(tmp_path, "database+slow+patience+unhurried", "worker") as running:
+        await running.started("database")
+        await running.started("worker")
+        running.process.terminate()
+        await running.wrote("database-asked")
         for _ in range(3):
-            watched.process.send_signal(again)
+            running.process.send_signal(again)
             await asyncio.sleep(0.05)
         (tmp_path / "go").touch()
-        assert (await watched.output()).endswith("stopped\n")
+        assert (await running.output()).endswith("stopped\n")
         assert (tmp_path / "database-clean").exists()
 
 
 async def test_another_ctrl_c_ends_a_worker_that_takes_its_time(tmp_path: Path) -> None:
-    with watch(tmp_path, "worker+stubborn+patience") as watched:
-        await watched.started("worker")
-        watched.process.send_signal(signal.SIGINT)
-        await watched.wrote("worker-asked")
-        watched.process.send_signal(signal.SIGINT)
-        assert (await watched.output()).endswith("stopped\n")
-        assert not [pid for pid in watched.all_pids() if is_running(pid)]
+    with watch(tmp_path, "worker+stubborn+patience") as running:
+        await running.started("worker")
+        running.process.send_signal(signal.SIGINT)
+        await running.wrote("worker-asked")
+        running.process.send_signal(signal.SIGINT)
+        assert (await running.output()).endswith("stopped\n")
+        assert not [pid for pid in running.all_pids() if is_running(pid)]
 
 
 async def test_killed_outright_its_children_follow(tmp_path: Path) -> None:
-    with watch(tmp_path, "one", "two") as watched:
-        children = {await watched.started("one"), await watched.started("two")}
-        inner = watched.all_pids() - children - {watched.process.pid}
-        watched.process.kill()
+    with watch(tmp_path, "one", "two") as running:
+        children = {await running.started("one"), await running.started("two")}
+        inner = running.all_pids() - children - {running.process.pid}
+        running.process.kill()
         try:
             await all_gone(children)
         finally:
@@ -219,20 +219,20 @@ async def test_killed_outright_its_children_follow(tmp_path: Path) -> None:
 
 
 async def test_what_others_orphaned_does_not_stay_a_zombie(tmp_path: Path) -> None:
-    with watch(tmp_path, "one") as watched:
-        inner = watched.inner("one", await watched.started("one"))
-        os.kill(watched.seen("one").pop(), signal.SIGKILL)
+    with watch(tmp_path, "one") as running:
+        inner = running.inner("one", await running.started("one"))
+        os.kill(running.seen("one").pop(), signal.SIGKILL)
         await all_gone({inner}, counting_zombies=True)
 
 
 async def test_ends_while_a_child_keeps_dying(tmp_path: Path) -> None:
-    with watch(tmp_path, "one") as watched:
-        first = await watched.started("one")
+    with watch(tmp_path, "one") as running:
+        first = await running.started("one")
         (tmp_path / f"one.{first}").unlink()
         os.kill(first, signal.SIGKILL)
-        watched.process.terminate()
-        assert (await watched.output()).endswith("stopped\n")
-        assert not [pid for pid in watched.all_pids() if is_running(pid)]
+        running.process.terminate()
+        assert (await running.output()).endswith("stopped\n")
+        assert not [pid for pid in running.all_pids() if is_running(pid)]
 
 
 async def test_gives_up_on_a_child_that_never_comes_up() -> None:

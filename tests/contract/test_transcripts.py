@@ -63,7 +63,7 @@ asyncio.run(main())
 
 
 @dataclass(frozen=True)
-class Silence:
+class SilentFile:
     """A file without speech, its transcription, and the organization that gets its events."""
 
     file_id: FileId
@@ -72,7 +72,7 @@ class Silence:
 
 
 @pytest.fixture(scope="module")
-async def silence(app: AppHarness, tmp_path_factory: pytest.TempPathFactory) -> Silence:
+async def silence(app: AppHarness, tmp_path_factory: pytest.TempPathFactory) -> SilentFile:
     caller = await app.services.identity.authenticate(app.key)
     hook = await app.services.webhooks.create(
         NewSubscription(
@@ -86,7 +86,7 @@ async def silence(app: AppHarness, tmp_path_factory: pytest.TempPathFactory) -> 
     async with running_transcription_worker(app.services):
         file = await ready_file(app, path.read_bytes())
         made = await transcribe(app, file["id"])
-    return Silence(FileId(UUID(file["id"])), made, hook)
+    return SilentFile(FileId(UUID(file["id"])), made, hook)
 
 
 async def started(app: AppHarness, file_id: FileId, language: str | None = None) -> Transcription:
@@ -134,7 +134,7 @@ async def test_a_killed_worker_costs_a_slice(app: AppHarness) -> None:
     async with running_transcription_worker(app.services):
         file = await ready_file(app, (FOLDER / "austen_0930.flac").read_bytes())
     made = await started(app, FileId(UUID(file["id"])), language="en")
-    with victim(app) as process:
+    with worker_process(app) as process:
         assert process.stdout is not None
         line = await asyncio.to_thread(process.stdout.readline)
         while b"holding" not in line:
@@ -169,7 +169,7 @@ def samples_of(app: AppHarness, file_id: str) -> set[str]:
 
 
 async def test_audio_without_speech_gives_an_empty_transcript(
-    app: AppHarness, silence: Silence
+    app: AppHarness, silence: SilentFile
 ) -> None:
     made = silence.made
     assert (made["status"], made["language"]) == ("complete", None)
@@ -188,7 +188,7 @@ async def test_audio_without_speech_gives_an_empty_transcript(
 
 
 @pytest.mark.spec("6")
-async def test_webhooks_report_each_state(app: AppHarness, silence: Silence) -> None:
+async def test_webhooks_report_each_state(app: AppHarness, silence: SilentFile) -> None:
     organization_id = (await app.services.identity.authenticate(app.key)).organization.id
     page = await app.services.delivery_log.page(
         organization_id, silence.hook.id, before_position=None, limit=100
@@ -201,7 +201,7 @@ async def test_webhooks_report_each_state(app: AppHarness, silence: Silence) -> 
     ]
 
 
-async def test_only_the_last_worker_may_write(app: AppHarness, silence: Silence) -> None:
+async def test_only_the_last_worker_may_write(app: AppHarness, silence: SilentFile) -> None:
     made = await started(app, silence.file_id, language="fr")
     work = app.services.transcript_worker
     first, second = await work.take_audio(made.id), await work.take_audio(made.id)
@@ -236,7 +236,9 @@ async def test_only_the_last_worker_may_write(app: AppHarness, silence: Silence)
     ]
 
 
-async def test_a_transcription_that_kills_workers_fails(app: AppHarness, silence: Silence) -> None:
+async def test_a_transcription_that_kills_workers_fails(
+    app: AppHarness, silence: SilentFile
+) -> None:
     made = await started(app, silence.file_id, language="it")
     for _ in range(MAX_TAKES):
         await app.services.transcript_worker.take_audio(made.id)
@@ -303,7 +305,7 @@ def test_the_track_that_was_named_is_heard(tmp_path: Path) -> None:
 
 
 @contextmanager
-def victim(app: AppHarness) -> Iterator["subprocess.Popen[bytes]"]:
+def worker_process(app: AppHarness) -> Iterator["subprocess.Popen[bytes]"]:
     """A worker in a process of its own that gets stuck in its first slice."""
     arguments = [app.services.jobs._conninfo, str(app.services.settings.data)]
     process = subprocess.Popen(

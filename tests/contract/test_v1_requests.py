@@ -134,7 +134,7 @@ async def test_event_streams_beyond_the_limit(app: AppHarness) -> None:
     settings = before.settings.model_copy(update={"event_streams_per_key": 1})
     app.asgi.state.services = replace(before, settings=settings)
     has_begun = asyncio.Event()
-    parts = NotedParts(has_begun)
+    parts = ObservedParts(has_begun)
     following = asyncio.create_task(app.get_in_parts(path, parts))
     try:
         async with asyncio.timeout(TIMEOUT_S):
@@ -154,7 +154,7 @@ async def test_event_streams_beyond_the_limit(app: AppHarness) -> None:
         app.asgi.state.services = before
 
 
-class NotedParts(list[bytes]):
+class ObservedParts(list[bytes]):
     """Parts of a response; the first one sets an event."""
 
     def __init__(self, has_begun: asyncio.Event) -> None:

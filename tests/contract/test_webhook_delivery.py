@@ -163,13 +163,13 @@ class TestRecipients:
         subscription = await webhooks.subscribe(receiver.url())
         event = Event(webhooks.organization_id, webhooks.api_key_id, "file.ready", uuid4(), {})
 
-        async def change_of_mind() -> None:
+        async def pause_and_resume() -> None:
             async with webhooks.database.transaction() as connection:
                 await webhooks.outbox.record(connection, event)
                 raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
-            await change_of_mind()
+            await pause_and_resume()
         assert await webhooks.deliveries(subscription) == []
         assert await webhooks.queue.list_jobs() == []
 

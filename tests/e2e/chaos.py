@@ -148,7 +148,7 @@ class ChaosScenario:
     def _spare_last_attempts(self) -> None:
         """Wait: three attempts without an answer are a failure, and rightly so."""
         deadline = time.monotonic() + self.retry_within_s
-        while any(_is_at_its_last(each) for run in self._runs() for each in run.steps):
+        while any(_is_last_attempt(each) for run in self._runs() for each in run.steps):
             assert time.monotonic() < deadline, f"no end of it:\n{self.service.log_tail()}"
             time.sleep(_PAUSE_S)
 
@@ -164,7 +164,7 @@ class ChaosScenario:
         metadata["output_url"] = metadata["output_url"].replace(render_id, "")
 
 
-def _is_at_its_last(each: RemoteStep) -> bool:
+def _is_last_attempt(each: RemoteStep) -> bool:
     next_attempt = each.attempt + (each.status == "ready")
     return each.status in ("ready", "running") and next_attempt >= _LAST_ATTEMPT
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tests.e2e.conftest import Camera, Take
+from tests.e2e.conftest import FilmHarness, RenderedFilm
 from tests.support.frame_codes import Picture
 from tests.support.local_assets import LocalAssets
 from tests.support.looks import colour_at
@@ -23,10 +23,12 @@ SIZE_FROM_PAGE = {"width_px": None, "height_px": None}
 WORD_GAP_PX = 8
 
 
-def film(camera: Camera, html: str, media: LocalAssets | None = None, **order: object) -> Take:
+def film(
+    harness: FilmHarness, html: str, media: LocalAssets | None = None, **order: object
+) -> RenderedFilm:
     """Film a composition as it says itself, at the size of a scene."""
     assets = {} if media is None else {"assets": media}
-    return camera.film(html, **AS_WRITTEN | assets | order)
+    return harness.film(html, **AS_WRITTEN | assets | order)
 
 
 def scene(content: str, attributes: str = 'duration="2s"', style: str = "") -> str:
@@ -48,29 +50,29 @@ def level(picture: Picture, number: int) -> float:
     return max(colour_at(picture, BAR_PX * number + BAR_PX // 2, HEIGHT // 2, radius=8)) / 255
 
 
-def levels(take: Take, number: int) -> list[float]:
+def levels(rendered: RenderedFilm, number: int) -> list[float]:
     """How bright a bar is in each frame."""
-    return [level(picture, number) for picture in take.pictures]
+    return [level(picture, number) for picture in rendered.pictures]
 
 
-def shown_s(take: Take, number: int) -> list[tuple[Fraction, Fraction]]:
+def shown_s(rendered: RenderedFilm, number: int) -> list[tuple[Fraction, Fraction]]:
     """From when to when a bar is seen."""
-    fps = take.film.plan.timeline.fps
-    seen = np.array([False, *(value > 0.5 for value in levels(take, number)), False])
+    fps = rendered.film.plan.timeline.fps
+    seen = np.array([False, *(value > 0.5 for value in levels(rendered, number)), False])
     edges = np.flatnonzero(np.diff(seen.astype(np.int8))).tolist()
     return [(first / fps, end / fps) for first, end in pairwise(edges)][::2]
 
 
-def length_s(take: Take) -> Fraction:
+def length_s(rendered: RenderedFilm) -> Fraction:
     """How long the pictures of the film last, counted in frames."""
-    return len(take.frames) / take.film.plan.timeline.fps
+    return len(rendered.frames) / rendered.film.plan.timeline.fps
 
 
-def at(take: Take, ms: int) -> Picture:
+def at(rendered: RenderedFilm, ms: int) -> Picture:
     """The picture on screen at an instant that is a frame's."""
-    number = ms * take.film.plan.timeline.fps / 1000
+    number = ms * rendered.film.plan.timeline.fps / 1000
     assert number.denominator == 1
-    return take.pictures[int(number)]
+    return rendered.pictures[int(number)]
 
 
 def edge_px(picture: Picture, y: int = HEIGHT // 2) -> float:

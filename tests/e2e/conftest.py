@@ -38,7 +38,7 @@ def allow_unconfined() -> None:
 
 
 @dataclass(frozen=True)
-class Take:
+class RenderedFilm:
     """A film that was made, and what it shows."""
 
     film: FilmResult
@@ -53,7 +53,7 @@ class Take:
         return [frame.rgb for frame in self.frames]
 
 
-class Camera:
+class FilmHarness:
     """Films pages with one browser, each into a file of its own."""
 
     def __init__(self, browser: Browser, folder: Path) -> None:
@@ -61,7 +61,7 @@ class Camera:
         self._folder = folder
         self._numbers = count()
 
-    def film(self, html: str, **order: Any) -> Take:
+    def film(self, html: str, **order: Any) -> RenderedFilm:
         """Film a page; ten frames in a second, unless the order says otherwise."""
         asked: dict[str, Any] = {
             "width_px": WIDTH,
@@ -71,7 +71,7 @@ class Camera:
         }
         path = self._folder / f"{next(self._numbers)}.mp4"
         film = make_film(FilmOrder(html, **asked | order), self.browser, path, limits=FILM_LIMITS)
-        return Take(film, path)
+        return RenderedFilm(film, path)
 
 
 class SharedServices:
@@ -192,8 +192,8 @@ def browser(shared_browser: SharedBrowser) -> Browser:
 
 
 @pytest.fixture
-def camera(browser: Browser, tmp_path: Path) -> Camera:
-    return Camera(browser, tmp_path)
+def harness(browser: Browser, tmp_path: Path) -> FilmHarness:
+    return FilmHarness(browser, tmp_path)
 
 
 def processes_under(leader: int) -> list[int]:

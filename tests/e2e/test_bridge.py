@@ -23,7 +23,7 @@ from framekiln.engine.film import make_film
 from framekiln.engine.film_order import FilmLimits, FilmOrder, StillMoment
 from framekiln.engine.film_plan import FilmSlice
 from framekiln.engine.page.renderer import open_page_renderer
-from tests.e2e.conftest import Camera, Take
+from tests.e2e.conftest import FilmHarness, RenderedFilm
 from tests.support.external_runtime import html, write_bundle
 from tests.support.frame_codes import Picture, read_frame_code
 from tests.support.looks import colour_at, decode_frames
@@ -46,8 +46,10 @@ def order_of(folder: Path, **own: Any) -> FilmOrder:
     )
 
 
-def film(browser: Browser, order: FilmOrder, path: Path, limits: FilmLimits = FILM_LIMITS) -> Take:
-    return Take(make_film(order, browser, path, limits=limits), path)
+def film(
+    browser: Browser, order: FilmOrder, path: Path, limits: FilmLimits = FILM_LIMITS
+) -> RenderedFilm:
+    return RenderedFilm(make_film(order, browser, path, limits=limits), path)
 
 
 def codes(pictures: list[Picture]) -> list[int | None]:
@@ -60,10 +62,13 @@ def test_every_frame_is_the_one_asked_for(
     browser: Browser, tmp_path: Path, driven_by: str, waits: str
 ) -> None:
     order = order_of(tmp_path, drivenBy=driven_by, waits=waits)
-    take = film(browser, order, tmp_path / "film.mp4")
-    assert codes(take.pictures) == list(range(10))
-    assert take.film.plan.size == FrameSize(WIDTH, HEIGHT)
-    assert (take.film.record.grabbing, take.film.record.fallback_reason) == (GrabMethod.RAW, None)
+    rendered = film(browser, order, tmp_path / "film.mp4")
+    assert codes(rendered.pictures) == list(range(10))
+    assert rendered.film.plan.size == FrameSize(WIDTH, HEIGHT)
+    assert (rendered.film.record.grabbing, rendered.film.record.fallback_reason) == (
+        GrabMethod.RAW,
+        None,
+    )
 
 
 def test_screenshots_show_the_same(browser: Browser, tmp_path: Path) -> None:
@@ -79,15 +84,15 @@ def test_screenshots_show_the_same(browser: Browser, tmp_path: Path) -> None:
 @pytest.mark.parametrize("fps", [Fraction(30000, 1001), Fraction(25)], ids=str)
 def test_the_page_gets_rate_and_window(browser: Browser, tmp_path: Path, fps: Fraction) -> None:
     order = replace(order_of(tmp_path), fps=fps)
-    take = film(browser, order, tmp_path / "film.mp4")
+    rendered = film(browser, order, tmp_path / "film.mp4")
     # The bundle's codes count tenths of a second, whatever the film's rate.
-    expected = [round(float(n * 10 / fps)) for n in range(len(take.pictures))]
-    assert codes(take.pictures) == expected
+    expected = [round(float(n * 10 / fps)) for n in range(len(rendered.pictures))]
+    assert codes(rendered.pictures) == expected
 
 
 def test_the_strip_is_below_the_film(browser: Browser, tmp_path: Path) -> None:
-    take = film(browser, order_of(tmp_path), tmp_path / "film.mp4")
-    for picture in take.pictures:
+    rendered = film(browser, order_of(tmp_path), tmp_path / "film.mp4")
+    for picture in rendered.pictures:
         assert (picture[-4:] >= 250).all()
 
 
@@ -108,8 +113,8 @@ def test_a_page_out_of_step_is_found_out(
 @pytest.mark.parametrize("driven_by", ["bridge", "calls"])
 def test_the_page_s_sound_is_the_film_s(browser: Browser, tmp_path: Path, driven_by: str) -> None:
     order = replace(order_of(tmp_path, drivenBy=driven_by), duration_ms=2500)
-    take = film(browser, order, tmp_path / "film.mp4")
-    sound = decode_audio(take.path)
+    rendered = film(browser, order, tmp_path / "film.mp4")
+    sound = decode_audio(rendered.path)
     assert find_beeps(sound.mono, sound.rate_hz) == pytest.approx([0, 1, 2], abs=0.005)
     inside_a_beep = sound.mono[49_000:52_000]
     assert float(np.sqrt(np.mean(inside_a_beep**2))) == pytest.approx(0.5 / 2**0.5, rel=0.03)
@@ -156,9 +161,9 @@ def test_what_is_not_asked_for_comes_from_the_page(
 ) -> None:
     order = order_of(tmp_path, info=info)
     bare = FilmOrder(order.html, site=order.site)
-    take = film(browser, bare, tmp_path / "film.mp4")
-    assert (take.film.plan.size, take.film.plan.timeline.frame_count) == (size, frames)
-    assert codes(take.pictures)[-1] == (4 if info else 10)
+    rendered = film(browser, bare, tmp_path / "film.mp4")
+    assert (rendered.film.plan.size, rendered.film.plan.timeline.frame_count) == (size, frames)
+    assert codes(rendered.pictures)[-1] == (4 if info else 10)
 
 
 FAILURES = {
@@ -224,19 +229,19 @@ def test_the_service_it_asks_for_is_answered_by_path(browser: Browser, tmp_path:
     picture = tmp_path / "picture"
     picture.write_text("a picture")
     order = order_of(tmp_path, image="https://elsewhere.example/a b.png")
-    take = film(browser, replace(order, assets=OnePicture(picture)), tmp_path / "film.mp4")
-    assert codes(take.pictures) == list(range(10))
+    rendered = film(browser, replace(order, assets=OnePicture(picture)), tmp_path / "film.mp4")
+    assert codes(rendered.pictures) == list(range(10))
     # The others are for a service; each was asked for at two hosts.
-    assert len(take.film.record.warnings) == 4
-    assert all("this film is made without one" in each for each in take.film.record.warnings)
+    assert len(rendered.film.record.warnings) == 4
+    assert all("this film is made without one" in each for each in rendered.film.record.warnings)
 
 
-def test_inline_html_uses_our_elements(camera: Camera) -> None:
+def test_inline_html_uses_our_elements(harness: FilmHarness) -> None:
     script = "window.EF_FRAMEGEN = { initialize() { throw 1 }, beginFrame() { throw 2 } }"
-    take = camera.film(
+    rendered = harness.film(
         '<ef-timegroup mode="fixed" duration="1s" style="display:block;width:100%;height:100%;'
         f'background:#0f0"></ef-timegroup><script>{script}</script>',
         duration_ms=None,
     )
-    assert len(take.pictures) == 10
-    assert colour_at(take.pictures[5], 100, 100) == (0, 255, 1)
+    assert len(rendered.pictures) == 10
+    assert colour_at(rendered.pictures[5], 100, 100) == (0, 255, 1)

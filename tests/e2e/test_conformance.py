@@ -26,7 +26,7 @@ from tests.e2e.conformance import (
     scene,
     shown_s,
 )
-from tests.e2e.conftest import Camera
+from tests.e2e.conftest import FilmHarness
 from tests.support.frame_codes import Picture
 from tests.support.looks import colour_at, decode_frames, measure_file, psnr
 from tests.support.timeouts import FILM_LIMITS
@@ -39,70 +39,74 @@ FADES = """<style>
 </style>"""
 
 
-def test_case_01_three_scenes_of_3_s_that_overlap_by_1_s_last_7_s(camera: Camera) -> None:
+def test_case_01_three_scenes_of_3_s_that_overlap_by_1_s_last_7_s(harness: FilmHarness) -> None:
     scenes = [group('mode="fixed" duration="3s"', bar(n)) for n in range(3)]
-    take = film(camera, scene("".join(scenes), 'mode="sequence" overlap="1s"'), **SIZE_FROM_PAGE)
-    assert length_s(take) == 7
-    assert take.film.plan.timeline.fps == 30
-    assert [shown_s(take, n) for n in range(3)] == [[(0, 3)], [(2, 5)], [(4, 7)]]
-    found = measure_file(take.path)
+    rendered = film(
+        harness, scene("".join(scenes), 'mode="sequence" overlap="1s"'), **SIZE_FROM_PAGE
+    )
+    assert length_s(rendered) == 7
+    assert rendered.film.plan.timeline.fps == 30
+    assert [shown_s(rendered, n) for n in range(3)] == [[(0, 3)], [(2, 5)], [(4, 7)]]
+    found = measure_file(rendered.path)
     assert found.video is not None
     assert found.audio is not None
     assert (found.video.width, found.video.height) == (320, 180)
     assert (found.video.duration_s, found.audio.duration_s) == (7, pytest.approx(7, abs=0.03))
 
 
-def test_case_02_a_group_lasts_as_long_as_its_longest_child(camera: Camera) -> None:
+def test_case_02_a_group_lasts_as_long_as_its_longest_child(harness: FilmHarness) -> None:
     first, second = (
         group(f'mode="fixed" duration="{seconds}s"', bar(n)) for n, seconds in enumerate((3, 5))
     )
     beside = group('mode="fixed" duration="6s"', bar(2))
-    take = film(
-        camera, scene(group('mode="sequence"', first + second) + beside, 'mode="contain" fps="10"')
+    rendered = film(
+        harness, scene(group('mode="sequence"', first + second) + beside, 'mode="contain" fps="10"')
     )
-    assert length_s(take) == 8
-    assert [shown_s(take, n) for n in range(3)] == [[(0, 3)], [(3, 8)], [(0, 6)]]
+    assert length_s(rendered) == 8
+    assert [shown_s(rendered, n) for n in range(3)] == [[(0, 3)], [(3, 8)], [(0, 6)]]
 
 
 @pytest.mark.parametrize("mode", ["contain", "sequence"])
 def test_case_03_a_group_that_fits_lasts_as_long_as_the_others_make_its_parent(
-    camera: Camera, mode: str
+    harness: FilmHarness, mode: str
 ) -> None:
     grows = bar(1, "opacity:var(--ef-progress)")
     content = group('mode="fit"', grows) + group('mode="fixed" duration="4s"', bar(0))
-    take = film(camera, scene(content, f'mode="{mode}" fps="10"'))
-    assert length_s(take) == 4
-    assert shown_s(take, 0) == [(0, 4)]
-    assert levels(take, 1) == pytest.approx([n / 40 for n in range(40)], abs=0.02)
+    rendered = film(harness, scene(content, f'mode="{mode}" fps="10"'))
+    assert length_s(rendered) == 4
+    assert shown_s(rendered, 0) == [(0, 4)]
+    assert levels(rendered, 1) == pytest.approx([n / 40 for n in range(40)], abs=0.02)
 
 
-def test_an_offset_starts_a_child_later(camera: Camera) -> None:
+def test_an_offset_starts_a_child_later(harness: FilmHarness) -> None:
     late = group('duration="1s" offset="700ms"', bar(0))
-    take = film(camera, scene(late, 'duration="2s" fps="10"'))
-    assert shown_s(take, 0) == [(Fraction(7, 10), Fraction(17, 10))]
+    rendered = film(harness, scene(late, 'duration="2s" fps="10"'))
+    assert shown_s(rendered, 0) == [(Fraction(7, 10), Fraction(17, 10))]
 
 
-def test_a_group_with_its_own_rate_moves_in_steps(camera: Camera) -> None:
+def test_a_group_with_its_own_rate_moves_in_steps(harness: FilmHarness) -> None:
     stepped = group('duration="1s" fps="5"', bar(0, "opacity:var(--ef-progress)"))
-    take = film(camera, scene(stepped, 'duration="1s" fps="20"'))
-    assert levels(take, 0) == pytest.approx([n // 4 / 5 for n in range(20)], abs=0.02)
+    rendered = film(harness, scene(stepped, 'duration="1s" fps="20"'))
+    assert levels(rendered, 0) == pytest.approx([n // 4 / 5 for n in range(20)], abs=0.02)
 
 
-def test_case_06_two_scenes_fade_into_each_other(camera: Camera) -> None:
+def test_case_06_two_scenes_fade_into_each_other(harness: FilmHarness) -> None:
     fade_in = "in var(--ef-transition-duration) both"
     fade_out = "out var(--ef-transition-duration) var(--ef-transition-out-start) both"
     scenes = [
         group('duration="2s"', f'<div style="animation:{fade}">{bar(n)}</div>')
         for n, fade in enumerate((fade_out, fade_in))
     ]
-    take = film(camera, FADES + scene("".join(scenes), 'mode="sequence" overlap="1s" fps="20"'))
-    assert length_s(take) == 3
-    going, coming = (level(at(take, 1500), n) for n in (0, 1))
+    rendered = film(
+        harness, FADES + scene("".join(scenes), 'mode="sequence" overlap="1s" fps="20"')
+    )
+    assert length_s(rendered) == 3
+    going, coming = (level(at(rendered, 1500), n) for n in (0, 1))
     assert (going, coming) == pytest.approx((0.198, 0.802), abs=0.006)
-    for before, after in zip(levels(take, 0)[20:40], levels(take, 1)[20:40], strict=True):
+    for before, after in zip(levels(rendered, 0)[20:40], levels(rendered, 1)[20:40], strict=True):
         assert before + after == pytest.approx(1, abs=0.012)
-    assert levels(take, 0)[:20] == pytest.approx([1] * 20, abs=0.01)
-    assert levels(take, 1)[40:] == pytest.approx([1] * 20, abs=0.01)
+    assert levels(rendered, 0)[:20] == pytest.approx([1] * 20, abs=0.01)
+    assert levels(rendered, 1)[40:] == pytest.approx([1] * 20, abs=0.01)
 
 
 ANIMATED: dict[str, tuple[Callable[[str], str], dict[str, Any]]] = {
@@ -121,23 +125,25 @@ ANIMATED: dict[str, tuple[Callable[[str], str], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("where", ANIMATED)
-def test_case_16_an_endless_animation_with_a_negative_delay(camera: Camera, where: str) -> None:
+def test_case_16_an_endless_animation_with_a_negative_delay(
+    harness: FilmHarness, where: str
+) -> None:
     wrapped, order = ANIMATED[where]
     box = bar(0, "animation:move 1s linear -250ms infinite")
-    take = film(camera, FADES + wrapped(box), **order)
-    edges = [edge_px(picture) for picture in take.pictures[-40:]]
+    rendered = film(harness, FADES + wrapped(box), **order)
+    edges = [edge_px(picture) for picture in rendered.pictures[-40:]]
     assert edges == pytest.approx([200 * ((n * 50 + 250) % 1000) / 1000 for n in range(40)], abs=1)
 
 
 @pytest.mark.parametrize("where", ANIMATED)
-def test_case_17_an_svg_picture_that_moves_itself(camera: Camera, where: str) -> None:
+def test_case_17_an_svg_picture_that_moves_itself(harness: FilmHarness, where: str) -> None:
     wrapped, order = ANIMATED[where]
     svg = """<svg style="position:absolute;left:0;top:0" width="320" height="180">
     <rect width="40" height="180" fill="#fff">
       <animate attributeName="x" from="0" to="200" dur="2s" fill="freeze"/>
     </rect></svg>"""
-    take = film(camera, wrapped(svg), **order)
-    edges = [edge_px(picture) for picture in take.pictures[-40:]]
+    rendered = film(harness, wrapped(svg), **order)
+    edges = [edge_px(picture) for picture in rendered.pictures[-40:]]
     assert edges == pytest.approx([n * 5 for n in range(40)], abs=1)
 
 
@@ -156,9 +162,9 @@ root.addFrameTask(() => {{
 </script>"""
 
 
-def test_case_28_the_same_html_twice_gives_the_same_bytes(camera: Camera) -> None:
+def test_case_28_the_same_html_twice_gives_the_same_bytes(harness: FilmHarness) -> None:
     html = scene(RESTLESS, 'duration="1500ms"', "color:#fff")
-    first, second = film(camera, html), film(camera, html)
+    first, second = film(harness, html), film(harness, html)
     assert first.path.read_bytes() == second.path.read_bytes()
     assert all((a != b).any() for a, b in pairwise(first.pictures))
 
@@ -167,15 +173,15 @@ def test_case_28_the_same_html_twice_gives_the_same_bytes(camera: Camera) -> Non
     "content", [RESTLESS, bar(0, "animation:move 2s linear both")], ids=["scripted", "declarative"]
 )
 def test_case_29_slices_show_what_the_whole_film_shows(
-    camera: Camera, tmp_path: Path, content: str
+    harness: FilmHarness, tmp_path: Path, content: str
 ) -> None:
     html = FADES + scene(content, 'duration="2s"', "color:#fff")
-    whole = film(camera, html)
+    whole = film(harness, html)
     pictures: list[Picture] = []
     for slice_ in reversed(cut_slices(whole.film.plan.timeline, 1000)):
         path = tmp_path / f"slice-{slice_.number}.mp4"
         with open_page_renderer(
-            FilmOrder(html, width_px=WIDTH, height_px=HEIGHT), camera.browser, FILM_LIMITS
+            FilmOrder(html, width_px=WIDTH, height_px=HEIGHT), harness.browser, FILM_LIMITS
         ) as stage:
             stage.render_slice(slice_, path, lambda _number: None)
         pictures = [frame.rgb for frame in decode_frames(path)] + pictures
@@ -185,12 +191,12 @@ def test_case_29_slices_show_what_the_whole_film_shows(
     assert min(likeness) > 35 > max(unlike)
 
 
-def test_case_22_a_fragment_and_a_whole_document_show_the_same(camera: Camera) -> None:
+def test_case_22_a_fragment_and_a_whole_document_show_the_same(harness: FilmHarness) -> None:
     content = scene(bar(1, "animation:move 1s linear both"), 'duration="1s" fps="10"')
-    fragment = film(camera, FADES + content, **SIZE_FROM_PAGE)
+    fragment = film(harness, FADES + content, **SIZE_FROM_PAGE)
     head = f"<head><title>Whole</title>{FADES}</head>"
     document = film(
-        camera, f"<!doctype html><html>{head}<body>{content}</body></html>", **SIZE_FROM_PAGE
+        harness, f"<!doctype html><html>{head}<body>{content}</body></html>", **SIZE_FROM_PAGE
     )
     assert (document.film.plan.size, document.film.plan.timeline) == (
         fragment.film.plan.size,
@@ -202,25 +208,27 @@ def test_case_22_a_fragment_and_a_whole_document_show_the_same(camera: Camera) -
     assert document.path.read_bytes() == fragment.path.read_bytes()
 
 
-def test_case_23_the_size_of_a_root_may_stand_in_tailwind_classes_alone(camera: Camera) -> None:
+def test_case_23_the_size_of_a_root_may_stand_in_tailwind_classes_alone(
+    harness: FilmHarness,
+) -> None:
     html = """<ef-timegroup mode="fixed" duration="500ms" fps="10"
     class="w-[480px] h-[270px] bg-[#00ff00] flex">
     <div class="w-1/4 h-full bg-blue-500"></div></ef-timegroup>"""
-    take = film(camera, html, **SIZE_FROM_PAGE)
-    assert take.pictures[0].shape == (270, 480, 3)
-    assert colour_at(take.pictures[0], 60, 135) == pytest.approx((43, 127, 255), abs=4)
-    assert colour_at(take.pictures[0], 300, 135) == pytest.approx((0, 255, 0), abs=4)
+    rendered = film(harness, html, **SIZE_FROM_PAGE)
+    assert rendered.pictures[0].shape == (270, 480, 3)
+    assert colour_at(rendered.pictures[0], 60, 135) == pytest.approx((43, 127, 255), abs=4)
+    assert colour_at(rendered.pictures[0], 300, 135) == pytest.approx((0, 255, 0), abs=4)
 
 
 @pytest.mark.parametrize("padding", ["0", "10px"])
-def test_case_24_odd_sides_become_even_with_a_warning(camera: Camera, padding: str) -> None:
+def test_case_24_odd_sides_become_even_with_a_warning(harness: FilmHarness, padding: str) -> None:
     html = f"""<body style="background:#fff"><ef-timegroup duration="500ms" fps="10"
     style="width:321px;height:181px;background:#f00;box-sizing:border-box;padding:{padding}">
     </ef-timegroup>"""
-    take = film(camera, html, **SIZE_FROM_PAGE)
-    (picture, *_) = take.pictures
+    rendered = film(harness, html, **SIZE_FROM_PAGE)
+    (picture, *_) = rendered.pictures
     assert picture.shape == (182, 322, 3)
-    assert take.film.record.warnings == (
+    assert rendered.film.record.warnings == (
         "size 321x181 of the composition was rounded up to 322x182: H.264 needs even sides",
     )
     # No line of the page is left at the edges.

@@ -8,7 +8,7 @@ import pytest
 
 from framekiln.kit.errors import CompositionFailed
 from tests.e2e.conformance import film, group, length_s, scene
-from tests.e2e.conftest import Camera, Take
+from tests.e2e.conftest import FilmHarness, RenderedFilm
 from tests.support.clips import BEEP_HZ, BEEP_S, Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
@@ -35,59 +35,63 @@ def media(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
     return LocalAssets(tmp_path_factory.mktemp("media"), makers)
 
 
-def codes(take: Take) -> list[int | None]:
-    return [read_frame_code(picture) for picture in take.pictures]
+def codes(rendered: RenderedFilm) -> list[int | None]:
+    return [read_frame_code(picture) for picture in rendered.pictures]
 
 
-def show(camera: Camera, media: LocalAssets, content: str, attributes: str = "") -> Take:
+def show(
+    harness: FilmHarness, media: LocalAssets, content: str, attributes: str = ""
+) -> RenderedFilm:
     html = scene(content, attributes, "width:160px;height:90px")
-    return film(camera, html, media, width_px=160, height_px=90)
+    return film(harness, html, media, width_px=160, height_px=90)
 
 
-def heard(take: Take) -> Samples:
-    return decode_audio(take.path).mono
+def heard(rendered: RenderedFilm) -> Samples:
+    return decode_audio(rendered.path).mono
 
 
 def test_case_04_a_window_of_the_source_is_shown_frame_by_frame(
-    camera: Camera, media: LocalAssets
+    harness: FilmHarness, media: LocalAssets
 ) -> None:
     clip = f'<ef-video src="{CLIP}" sourcein="2s" sourceout="6s"></ef-video>'
-    take = show(camera, media, clip)
-    assert length_s(take) == 4
-    assert codes(take) == list(range(60, 180))
-    assert flash_times(take.path) == [0, 1, 2, 3]
-    assert beep_times(take.path) == pytest.approx([0, 1, 2, 3], abs=BEEP_SLACK_S)
+    rendered = show(harness, media, clip)
+    assert length_s(rendered) == 4
+    assert codes(rendered) == list(range(60, 180))
+    assert flash_times(rendered.path) == [0, 1, 2, 3]
+    assert beep_times(rendered.path) == pytest.approx([0, 1, 2, 3], abs=BEEP_SLACK_S)
 
 
 def test_case_05_trims_cut_both_ends_and_win_over_the_window(
-    camera: Camera, media: LocalAssets
+    harness: FilmHarness, media: LocalAssets
 ) -> None:
     clip = f'<ef-video src="{CLIP}" trimstart="2s" trimend="3s" sourcein="7s"></ef-video>'
-    take = show(camera, media, clip, 'fps="15"')
-    assert length_s(take) == 5
-    assert codes(take) == list(range(60, 210, 2))
-    assert beep_times(take.path) == pytest.approx([0, 1, 2, 3, 4], abs=BEEP_SLACK_S)
+    rendered = show(harness, media, clip, 'fps="15"')
+    assert length_s(rendered) == 5
+    assert codes(rendered) == list(range(60, 210, 2))
+    assert beep_times(rendered.path) == pytest.approx([0, 1, 2, 3, 4], abs=BEEP_SLACK_S)
 
 
-def test_two_windows_of_one_source_follow_each_other(camera: Camera, media: LocalAssets) -> None:
+def test_two_windows_of_one_source_follow_each_other(
+    harness: FilmHarness, media: LocalAssets
+) -> None:
     first = f'<ef-video src="{CLIP}" sourcein="3s" sourceout="4s"></ef-video>'
     second = f'<ef-video src="{CLIP}" sourcein="500ms" sourceout="1500ms"></ef-video>'
-    take = show(camera, media, first + second, 'mode="sequence"')
-    assert codes(take) == [*range(90, 120), *range(15, 45)]
-    assert beep_times(take.path) == pytest.approx([0, 1.5], abs=BEEP_SLACK_S)
+    rendered = show(harness, media, first + second, 'mode="sequence"')
+    assert codes(rendered) == [*range(90, 120), *range(15, 45)]
+    assert beep_times(rendered.path) == pytest.approx([0, 1.5], abs=BEEP_SLACK_S)
 
 
-def test_a_native_video_is_timed_by_its_scene(camera: Camera, media: LocalAssets) -> None:
+def test_a_native_video_is_timed_by_its_scene(harness: FilmHarness, media: LocalAssets) -> None:
     native = f'<video src="{CLIP}" style="width:160px;height:90px"></video>'
     content = group('duration="500ms"') + group('duration="1s"', native)
-    take = show(camera, media, content, 'mode="sequence"')
-    assert codes(take) == [*[None] * 15, *range(30)]
-    assert beep_times(take.path) == pytest.approx([0.5], abs=BEEP_SLACK_S)
+    rendered = show(harness, media, content, 'mode="sequence"')
+    assert codes(rendered) == [*[None] * 15, *range(30)]
+    assert beep_times(rendered.path) == pytest.approx([0.5], abs=BEEP_SLACK_S)
 
 
-def test_case_11_volume_is_a_gain(camera: Camera, media: LocalAssets) -> None:
+def test_case_11_volume_is_a_gain(harness: FilmHarness, media: LocalAssets) -> None:
     loudness = [
-        rms(heard(film(camera, scene(f'<ef-audio src="{SHORT}" {volume}></ef-audio>'), media)))
+        rms(heard(film(harness, scene(f'<ef-audio src="{SHORT}" {volume}></ef-audio>'), media)))
         for volume in ("", 'volume="0.3"', 'volume="1.5"')
     ]
     # A sine of level 0.5, for a tenth of the time.
@@ -105,12 +109,14 @@ SILENT = {
 
 
 @pytest.mark.parametrize("name", SILENT)
-def test_case_12_what_is_muted_is_silent(camera: Camera, media: LocalAssets, name: str) -> None:
-    take = show(camera, media, SILENT[name], 'duration="1500ms" fps="2"')
-    found = measure_file(take.path).audio
+def test_case_12_what_is_muted_is_silent(
+    harness: FilmHarness, media: LocalAssets, name: str
+) -> None:
+    rendered = show(harness, media, SILENT[name], 'duration="1500ms" fps="2"')
+    found = measure_file(rendered.path).audio
     assert found is not None
     assert found.duration_s == pytest.approx(1.5, abs=0.03)
-    assert rms(heard(take)) < 1e-5
+    assert rms(heard(rendered)) < 1e-5
 
 
 LENGTHS: dict[str, tuple[str, str, float, list[float]]] = {
@@ -142,25 +148,25 @@ LENGTHS: dict[str, tuple[str, str, float, list[float]]] = {
 
 @pytest.mark.parametrize("name", LENGTHS)
 def test_case_13_sound_lasts_as_long_as_it_is_asked_for(
-    camera: Camera, media: LocalAssets, name: str
+    harness: FilmHarness, media: LocalAssets, name: str
 ) -> None:
     content, attributes, seconds, beeps = LENGTHS[name]
-    take = show(camera, media, content, f'{attributes} fps="10"')
-    assert float(length_s(take)) == seconds
-    sound = decode_audio(take.path)
+    rendered = show(harness, media, content, f'{attributes} fps="10"')
+    assert float(length_s(rendered)) == seconds
+    sound = decode_audio(rendered.path)
     assert float(sound.start_s) == 0
     assert sound.mono.size / sound.rate_hz == pytest.approx(seconds, abs=0.03)
-    assert beep_times(take.path) == pytest.approx(beeps, abs=BEEP_SLACK_S)
+    assert beep_times(rendered.path) == pytest.approx(beeps, abs=BEEP_SLACK_S)
     after = sound.mono[int((beeps[-1] + float(BEEP_S) + 0.02) * sound.rate_hz) :]
     assert rms(after) < 1e-3
 
 
-def test_sounds_that_overlap_are_summed(camera: Camera, media: LocalAssets) -> None:
+def test_sounds_that_overlap_are_summed(harness: FilmHarness, media: LocalAssets) -> None:
     late = f'<ef-audio src="{MEDIA_ORIGIN}late.wav" volume="0.5"></ef-audio>'
     both = f'<ef-audio src="{SHORT}"></ef-audio>{late}'
-    take = show(camera, media, both, 'duration="2s" fps="2"')
-    assert beep_times(take.path) == pytest.approx([0, 0.45, 1, 1.45], abs=BEEP_SLACK_S)
-    sound = decode_audio(take.path)
+    rendered = show(harness, media, both, 'duration="2s" fps="2"')
+    assert beep_times(rendered.path) == pytest.approx([0, 0.45, 1, 1.45], abs=BEEP_SLACK_S)
+    sound = decode_audio(rendered.path)
     loudness = [
         rms(sound.mono[int((s + 0.02) * sound.rate_hz) :][: int(0.06 * sound.rate_hz)])
         for s in (1, 1.45)
@@ -168,10 +174,12 @@ def test_sounds_that_overlap_are_summed(camera: Camera, media: LocalAssets) -> N
     assert loudness == pytest.approx([0.5 / 2**0.5, 0.25 / 2**0.5], rel=0.03)
 
 
-def test_a_mix_that_is_too_loud_is_limited_not_clipped(camera: Camera, media: LocalAssets) -> None:
+def test_a_mix_that_is_too_loud_is_limited_not_clipped(
+    harness: FilmHarness, media: LocalAssets
+) -> None:
     voices = f'<ef-audio src="{SHORT}"></ef-audio>' * 5
-    take = show(camera, media, voices, 'duration="2s" fps="2"')
-    sound = decode_audio(take.path)
+    rendered = show(harness, media, voices, 'duration="2s" fps="2"')
+    sound = decode_audio(rendered.path)
     beep = sound.mono[int(1.02 * sound.rate_hz) : int(1.08 * sound.rate_hz)]
     assert np.abs(sound.samples).max() < 1.03
     assert np.abs(beep).max() > 0.95
@@ -195,10 +203,12 @@ GONE = {
 
 
 @pytest.mark.parametrize("name", GONE)
-def test_case_30_missing_media_is_named(camera: Camera, media: LocalAssets, name: str) -> None:
+def test_case_30_missing_media_is_named(
+    harness: FilmHarness, media: LocalAssets, name: str
+) -> None:
     content, element = GONE[name]
     with pytest.raises(CompositionFailed) as failure:
-        film(camera, scene(content), media)
+        film(harness, scene(content), media)
     assert failure.value.code == "asset_missing"
     assert failure.value.message.startswith(element)
     assert f"{MEDIA_ORIGIN}gone" in failure.value.message

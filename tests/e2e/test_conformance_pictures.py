@@ -12,7 +12,7 @@ from framekiln.capture.framebuffer import Pixels
 from framekiln.engine.film_order import FilmOrder, StillMoment
 from framekiln.engine.page.renderer import open_page_renderer
 from tests.e2e.conformance import bar, film, scene
-from tests.e2e.conftest import Camera
+from tests.e2e.conftest import FilmHarness
 from tests.support.clips import write_picture
 from tests.support.looks import colour_at
 from tests.support.timeouts import FILM_LIMITS
@@ -39,7 +39,7 @@ def quarters(picture: Pixels, left: int, width: int) -> list[tuple[int, int, int
 
 
 def test_case_21_large_images_inside_the_html_are_there_from_the_first_frame(
-    camera: Camera, large_image: str
+    harness: FilmHarness, large_image: str
 ) -> None:
     place = "position:absolute;top:0;width:80px;height:180px;object-fit:fill"
     later = f"""<ef-timegroup duration="500ms" offset="500ms">
@@ -47,11 +47,11 @@ def test_case_21_large_images_inside_the_html_are_there_from_the_first_frame(
     content = f"""<img src="{large_image}" style="{place};left:0">
       <ef-image src="{large_image}" style="{place};left:80px"></ef-image>
       <div style="{place};left:160px;background:url({large_image}) 0 0/100% 100%"></div>{later}"""
-    take = film(camera, scene(content, 'duration="1s" fps="10"'))
+    rendered = film(harness, scene(content, 'duration="1s" fps="10"'))
     expected = [pytest.approx(colour, abs=6) for colour in QUARTERS]
-    for picture in take.pictures:
+    for picture in rendered.pictures:
         assert [quarters(picture, left, 80) for left in (0, 80, 160)] == [expected] * 3
-    seen = [quarters(picture, 240, 80) == expected for picture in take.pictures]
+    seen = [quarters(picture, 240, 80) == expected for picture in rendered.pictures]
     assert seen == [False] * 5 + [True] * 5
 
 
@@ -73,12 +73,12 @@ def animated_image(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.parametrize("door", ["page", "composition"])
 def test_an_animated_image_is_on_time_also_where_nothing_else_moves(
-    camera: Camera, animated_image: str, door: str
+    harness: FilmHarness, animated_image: str, door: str
 ) -> None:
     image = f'<img src="{animated_image}" style="position:absolute;left:0;top:0;width:100%">'
     html = scene(image) if door == "composition" else image
-    take = film(camera, html, fps=Fraction(10), duration_ms=1200)
-    colours = [colour_at(picture, 160, 90) for picture in take.pictures]
+    rendered = film(harness, html, fps=Fraction(10), duration_ms=1200)
+    colours = [colour_at(picture, 160, 90) for picture in rendered.pictures]
     assert colours == [pytest.approx(QUARTERS[n % 4], abs=6) for n in range(12)]
 
 
@@ -121,18 +121,20 @@ MOVING = {
 }
 
 
-def still(camera: Camera, html: str, at_ms: int, *, is_transparent: bool = True) -> Pixels:
+def still(harness: FilmHarness, html: str, at_ms: int, *, is_transparent: bool = True) -> Pixels:
     """Take a still and return it as RGBA."""
     moment = StillMoment(at_ms, is_transparent=is_transparent)
     order = FilmOrder(MOVED + html, width_px=320, height_px=180, still=moment)
-    with open_page_renderer(order, camera.browser, FILM_LIMITS) as stage:
+    with open_page_renderer(order, harness.browser, FILM_LIMITS) as stage:
         return stage.render_still(moment)[..., [2, 1, 0, 3]]
 
 
 @pytest.mark.parametrize("at_ms", [0, 1000, 1234])
 @pytest.mark.parametrize("name", MOVING)
-def test_case_25_a_still_is_of_its_very_instant(camera: Camera, name: str, at_ms: int) -> None:
-    picture = still(camera, MOVING[name], at_ms)
+def test_case_25_a_still_is_of_its_very_instant(
+    harness: FilmHarness, name: str, at_ms: int
+) -> None:
+    picture = still(harness, MOVING[name], at_ms)
     row = picture[90, :240, 3].astype(float) / 255
     # Where a pixel is partly covered, its alpha says how much.
     left = float(np.flatnonzero(row > 0)[0] + 1 - row[row > 0][0])
@@ -142,18 +144,18 @@ def test_case_25_a_still_is_of_its_very_instant(camera: Camera, name: str, at_ms
     assert picture[90, 250].tolist() == [0, 0, 0, 0]
 
 
-def test_case_25_a_still_without_transparency_is_on_white(camera: Camera) -> None:
-    picture = still(camera, MOVING["page"], 1000, is_transparent=False)
+def test_case_25_a_still_without_transparency_is_on_white(harness: FilmHarness) -> None:
+    picture = still(harness, MOVING["page"], 1000, is_transparent=False)
     assert picture[..., 3].min() == 255
     assert picture[90, 250].tolist() == [255, 255, 255, 255]
     assert picture[90, 300].tolist() == pytest.approx([127, 191, 255, 255], abs=1)
 
 
-def test_case_25_a_still_may_have_odd_sides(camera: Camera, tmp_path: Path) -> None:
+def test_case_25_a_still_may_have_odd_sides(harness: FilmHarness, tmp_path: Path) -> None:
     moment = StillMoment(100, is_transparent=False)
     html = "<body style='background:#0f0'>"
     order = FilmOrder(html, width_px=321, height_px=181, fps=Fraction(10), still=moment)
-    with open_page_renderer(order, camera.browser, FILM_LIMITS) as stage:
+    with open_page_renderer(order, harness.browser, FILM_LIMITS) as stage:
         picture = stage.render_still(moment)
         assert stage.warnings() == ()
     assert picture.shape == (181, 321, 4)

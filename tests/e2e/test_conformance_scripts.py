@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conformance import BAR_PX, HEIGHT, WIDTH, bar, edge_px, film, group, levels, scene
-from tests.e2e.conftest import Camera
+from tests.e2e.conftest import FilmHarness
 from tests.support.frame_codes import Picture
 from tests.support.libraries import module_makers, with_libraries
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
@@ -43,18 +43,18 @@ TASKS = {
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_case_14_a_frame_task_draws_each_frame_at_its_time(camera: Camera, name: str) -> None:
+def test_case_14_a_frame_task_draws_each_frame_at_its_time(harness: FilmHarness, name: str) -> None:
     script = f"<script>{TASKS[name]}</script>"
-    take = film(camera, scene(CANVAS + script, 'duration="2s" fps="10"'))
-    assert edges(take.pictures) == pytest.approx([10 * n for n in range(20)], abs=1)
+    rendered = film(harness, scene(CANVAS + script, 'duration="2s" fps="10"'))
+    assert edges(rendered.pictures) == pytest.approx([10 * n for n in range(20)], abs=1)
 
 
-def test_case_14_a_nested_task_runs_on_the_clock_of_its_own_scene(camera: Camera) -> None:
+def test_case_14_a_nested_task_runs_on_the_clock_of_its_own_scene(harness: FilmHarness) -> None:
     task = "inner.addFrameTask(({ ownCurrentTimeMs }) => draw(ownCurrentTimeMs))"
     later = group('id="inner" duration="1s"', CANVAS)
     html = scene(group('duration="500ms"', bar(0)) + later, 'mode="sequence" fps="10"')
-    take = film(camera, f"{html}<script>{task}</script>")
-    assert edges(take.pictures) == pytest.approx([0] * 5 + [10 * n for n in range(10)], abs=1)
+    rendered = film(harness, f"{html}<script>{task}</script>")
+    assert edges(rendered.pictures) == pytest.approx([0] * 5 + [10 * n for n in range(10)], abs=1)
 
 
 WAITS = {
@@ -71,14 +71,16 @@ WAITS = {
 @pytest.mark.parametrize(
     ("name", "owner"), [("timer", "inner"), *((name, "root") for name in WAITS)]
 )
-def test_case_15_a_frame_waits_for_its_async_task(camera: Camera, name: str, owner: str) -> None:
+def test_case_15_a_frame_waits_for_its_async_task(
+    harness: FilmHarness, name: str, owner: str
+) -> None:
     task = f"""<script>{owner}.addFrameTask(async ({{ currentTimeMs: ms }}) => {{
       {WAITS[name]}
       draw(ms);
     }})</script>"""
     inner = group('id="inner" duration="1s"', CANVAS)
-    take = film(camera, scene(inner, 'duration="1s" fps="10"') + task)
-    assert edges(take.pictures) == pytest.approx([10 * n for n in range(10)], abs=1)
+    rendered = film(harness, scene(inner, 'duration="1s" fps="10"') + task)
+    assert edges(rendered.pictures) == pytest.approx([10 * n for n in range(10)], abs=1)
 
 
 BITS = 8
@@ -87,7 +89,7 @@ BITS = 8
 @pytest.mark.parametrize("fps", [Fraction(30), Fraction(30000, 1001)], ids=str)
 @pytest.mark.parametrize("door", ["page", "composition"])
 def test_case_18_a_frame_counter_counts_every_frame_once(
-    camera: Camera, fps: Fraction, door: str
+    harness: FilmHarness, fps: Fraction, door: str
 ) -> None:
     bits = "".join(bar(n) for n in range(BITS))
     count = f"""<script>
@@ -104,13 +106,13 @@ def test_case_18_a_frame_counter_counts_every_frame_once(
     </script>"""
     order = {**PLAIN, "fps": fps}
     page = f"<body style='background:#000'>{bits}{count}"
-    take = film(camera, scene(bits + count) if door == "composition" else page, **order)
+    rendered = film(harness, scene(bits + count) if door == "composition" else page, **order)
     shown = [
         sum((value > 0.5) << n for n, value in enumerate(frame))
-        for frame in zip(*(levels(take, n) for n in range(BITS)), strict=True)
+        for frame in zip(*(levels(rendered, n) for n in range(BITS)), strict=True)
     ]
     assert shown == list(range(60))
-    assert [frame.pts for frame in take.frames] == [n / fps for n in range(60)]
+    assert [frame.pts for frame in rendered.frames] == [n / fps for n in range(60)]
 
 
 BOX = bar(0).replace('class="bar"', 'id="box"')
@@ -181,16 +183,16 @@ LIBRARIES = {
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_case_19_a_library_moves_100_pixels_a_second(camera: Camera, name: str) -> None:
+def test_case_19_a_library_moves_100_pixels_a_second(harness: FilmHarness, name: str) -> None:
     html = with_libraries(f"<body style='background:#000'>{LIBRARIES[name]}")
-    take = film(camera, html, **PLAIN)
-    assert edges(take.pictures) == pytest.approx([5 * n for n in range(40)], abs=1)
+    rendered = film(harness, html, **PLAIN)
+    assert edges(rendered.pictures) == pytest.approx([5 * n for n in range(40)], abs=1)
 
 
-def test_case_19_a_library_inside_a_composition(camera: Camera) -> None:
+def test_case_19_a_library_inside_a_composition(harness: FilmHarness) -> None:
     html = with_libraries(scene(LIBRARIES["gsap"], 'duration="2s" fps="20"'))
-    take = film(camera, html)
-    assert edges(take.pictures) == pytest.approx([5 * n for n in range(40)], abs=1)
+    rendered = film(harness, html)
+    assert edges(rendered.pictures) == pytest.approx([5 * n for n in range(40)], abs=1)
 
 
 THREE = f"""<body><script type="module">
@@ -214,17 +216,19 @@ renderer.setAnimationLoop((ms) => {{
 </script>"""
 
 
-def test_case_20_webgl_shows_the_clear_colour_of_its_time(camera: Camera, tmp_path: Path) -> None:
+def test_case_20_webgl_shows_the_clear_colour_of_its_time(
+    harness: FilmHarness, tmp_path: Path
+) -> None:
     media = LocalAssets(tmp_path, module_makers())
-    take = film(camera, THREE, media, **PLAIN)
-    greens = [colour_at(picture, WIDTH - 10, 90)[1] for picture in take.pictures]
+    rendered = film(harness, THREE, media, **PLAIN)
+    greens = [colour_at(picture, WIDTH - 10, 90)[1] for picture in rendered.pictures]
     assert greens == pytest.approx([5 * n for n in range(40)], abs=3)
     # A bar of white moves over it, from the left edge.
-    for n, picture in enumerate(take.pictures):
+    for n, picture in enumerate(rendered.pictures):
         assert colour_at(picture, 20 + 5 * n, 90) == pytest.approx((255, 255, 255), abs=4)
 
 
-def test_case_27_render_data_of_the_page_is_there_for_its_scripts(camera: Camera) -> None:
+def test_case_27_render_data_of_the_page_is_there_for_its_scripts(harness: FilmHarness) -> None:
     data = '<script>window.EF_RENDER_DATA = { colour: "#0000ff", bars: [1, 3] }</script>'
     use = """<script>
     const { colour, bars } = window.EF_RENDER_DATA;
@@ -232,8 +236,8 @@ def test_case_27_render_data_of_the_page_is_there_for_its_scripts(camera: Camera
     document.querySelectorAll(".bar").forEach((bar, n) => { bar.hidden = !bars.includes(n) });
     </script><style>[hidden] { display: none !important }</style>"""
     content = "".join(bar(n) for n in range(5))
-    take = film(camera, data + scene(content, 'duration="200ms" fps="10"') + use)
-    (picture, *_) = take.pictures
+    rendered = film(harness, data + scene(content, 'duration="200ms" fps="10"') + use)
+    (picture, *_) = rendered.pictures
     shown = [colour_at(picture, BAR_PX * n + BAR_PX // 2, 90) for n in range(5)]
     blue, white = pytest.approx((0, 0, 255), abs=4), pytest.approx((255, 255, 255), abs=4)
     assert shown == [blue, white, blue, white, blue]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.e2e.conformance import SIZE_FROM_PAGE, film, length_s, scene
-from tests.e2e.conftest import Camera
+from tests.e2e.conftest import FilmHarness
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets, Maker
@@ -41,42 +41,44 @@ def sized(element: str, width: int, height: int, attributes: str = "") -> str:
     return scene(element, attributes, f"width:{width}px;height:{height}px")
 
 
-def codes_of(camera: Camera, folder: Path, make: Maker, video: str = "") -> list[int | None]:
+def codes_of(harness: FilmHarness, folder: Path, make: Maker, video: str = "") -> list[int | None]:
     assets = LocalAssets(folder, {"source.mp4": make})
     element = f'<ef-video src="{MEDIA_ORIGIN}source.mp4" {video}></ef-video>'
-    take = film(camera, sized(element, 128, 72), assets, width_px=128, height_px=72)
-    return [read_frame_code(picture) for picture in take.pictures]
+    rendered = film(harness, sized(element, 128, 72), assets, width_px=128, height_px=72)
+    return [read_frame_code(picture) for picture in rendered.pictures]
 
 
 @pytest.mark.parametrize("name", CLIPS)
-def test_the_right_source_frame_in_every_frame(camera: Camera, tmp_path: Path, name: str) -> None:
+def test_the_right_source_frame_in_every_frame(
+    harness: FilmHarness, tmp_path: Path, name: str
+) -> None:
     clip = CLIPS[name]
-    shown = codes_of(camera, tmp_path, partial(make_clip, clip=clip))
+    shown = codes_of(harness, tmp_path, partial(make_clip, clip=clip))
     assert len(shown) >= 2 * FILM_FPS
     assert shown == [on_screen(clip, Fraction(n, FILM_FPS)) for n in range(len(shown))]
 
 
 @pytest.mark.parametrize("start_ms", [33, 1000, 1017])
 def test_the_right_source_frame_from_any_start(
-    camera: Camera, tmp_path: Path, start_ms: int
+    harness: FilmHarness, tmp_path: Path, start_ms: int
 ) -> None:
     clip = CLIPS["23.976"]
     window = f'sourcein="{start_ms}ms" sourceout="{start_ms + 500}ms"'
-    shown = codes_of(camera, tmp_path, partial(make_clip, clip=clip), window)
+    shown = codes_of(harness, tmp_path, partial(make_clip, clip=clip), window)
     start_s = Fraction(start_ms, 1000)
     assert shown == [on_screen(clip, start_s + Fraction(n, FILM_FPS)) for n in range(15)]
 
 
 @pytest.mark.parametrize("degrees", [90, 180, -90])
-def test_a_turned_source_stands_upright(camera: Camera, tmp_path: Path, degrees: int) -> None:
+def test_a_turned_source_stands_upright(harness: FilmHarness, tmp_path: Path, degrees: int) -> None:
     clip = small(rotation_degrees=degrees, duration_s=Fraction(1))
     assets = LocalAssets(tmp_path, {"source.mp4": partial(make_clip, clip=clip)})
     width, height = (128, 72) if degrees == 180 else (72, 128)
     element = f'<ef-video src="{MEDIA_ORIGIN}source.mp4"></ef-video>'
-    take = film(camera, sized(element, width, height), assets, **SIZE_FROM_PAGE)
-    assert take.pictures[0].shape == (height, width, 3)
+    rendered = film(harness, sized(element, width, height), assets, **SIZE_FROM_PAGE)
+    assert rendered.pictures[0].shape == (height, width, 3)
     # The stored pictures are upright: turned back they can be read, and they fill the film.
-    turned = [np.rot90(picture, -degrees // 90) for picture in take.pictures]
+    turned = [np.rot90(picture, -degrees // 90) for picture in rendered.pictures]
     assert [read_frame_code(picture) for picture in turned] == list(range(30))
 
 
@@ -94,13 +96,13 @@ def cut_by_edit_list(path: Path, *, hidden_ms: int) -> None:
             written.mux(packet)
 
 
-def test_what_an_edit_list_hides_is_not_seen(camera: Camera, tmp_path: Path) -> None:
-    shown = codes_of(camera, tmp_path, partial(cut_by_edit_list, hidden_ms=1500))
+def test_what_an_edit_list_hides_is_not_seen(harness: FilmHarness, tmp_path: Path) -> None:
+    shown = codes_of(harness, tmp_path, partial(cut_by_edit_list, hidden_ms=1500))
     assert shown == list(range(45, 90))
 
 
 def test_sound_and_picture_are_together_at_the_end_of_a_minute(
-    camera: Camera, tmp_path: Path
+    harness: FilmHarness, tmp_path: Path
 ) -> None:
     # Rates that share no millisecond and no sample: what drifts, drifts here.
     fps = Fraction(12000, 1001)
@@ -109,9 +111,9 @@ def test_sound_and_picture_are_together_at_the_end_of_a_minute(
     assets = LocalAssets(tmp_path, {"minute.mp4": partial(make_clip, clip=clip)})
     element = f'<ef-video src="{MEDIA_ORIGIN}minute.mp4"></ef-video>'
     html = sized(element, 64, 36, 'duration="60s"')
-    take = film(camera, html, assets, width_px=64, height_px=36, fps=fps)
-    assert length_s(take) == 720 / fps
+    rendered = film(harness, html, assets, width_px=64, height_px=36, fps=fps)
+    assert length_s(rendered) == 720 / fps
     expected = [float(n / fps) for n in sorted(clip.flash_numbers)]
     assert len(expected) == 60
-    assert flash_times(take.path) == pytest.approx(expected)
-    assert beep_times(take.path) == pytest.approx(expected, abs=0.001)
+    assert flash_times(rendered.path) == pytest.approx(expected)
+    assert beep_times(rendered.path) == pytest.approx(expected, abs=0.001)

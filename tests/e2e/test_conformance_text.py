@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.e2e.conformance import film, group, ink, length_s, scene, word_spans
-from tests.e2e.conftest import Camera, Take
+from tests.e2e.conftest import FilmHarness, RenderedFilm
 from tests.support.frame_codes import Picture
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
 
@@ -20,16 +20,16 @@ FADE_MS = 200
 FADE_FPS = 20
 
 
-def fade_starts_ms(take: Take) -> list[float]:
+def fade_starts_ms(rendered: RenderedFilm) -> list[float]:
     """When each word began to fade in, by how bright it is in the frames while it does."""
-    final = take.pictures[-1]
+    final = rendered.pictures[-1]
     starts = []
     for columns in word_spans(final):
         whole = ink(final, columns)
         # A frame that is half-way at 400 ms belongs to a fade that began at 300 ms.
         found = [
             n * 1000 / FADE_FPS - FADE_MS * ink(picture, columns) / whole
-            for n, picture in enumerate(take.pictures)
+            for n, picture in enumerate(rendered.pictures)
             if 0.2 < ink(picture, columns) / whole < 0.8
         ]
         assert found, "a word that never fades"
@@ -54,9 +54,11 @@ STAGGERED = {
 
 
 @pytest.mark.parametrize("name", STAGGERED)
-def test_case_07_units_of_a_text_appear_one_after_the_other(camera: Camera, name: str) -> None:
+def test_case_07_units_of_a_text_appear_one_after_the_other(
+    harness: FilmHarness, name: str
+) -> None:
     html, expected_ms = STAGGERED[name]
-    assert fade_starts_ms(film(camera, html)) == pytest.approx(expected_ms, abs=5)
+    assert fade_starts_ms(film(harness, html)) == pytest.approx(expected_ms, abs=5)
 
 
 WORDS = '<ef-text style="position:absolute;left:0;top:0">un deux trois</ef-text>'
@@ -76,18 +78,18 @@ LENGTHS = {
 
 @pytest.mark.parametrize("name", LENGTHS)
 def test_case_08_a_text_lasts_a_second_a_unit_or_as_long_as_its_parent(
-    camera: Camera, name: str
+    harness: FilmHarness, name: str
 ) -> None:
     content, attributes, seconds = LENGTHS[name]
-    take = film(camera, scene(content, f'{attributes} fps="10"', LETTERS))
-    assert length_s(take) == seconds
-    assert all(len(word_spans(picture)) == 3 for picture in take.pictures)
+    rendered = film(harness, scene(content, f'{attributes} fps="10"', LETTERS))
+    assert length_s(rendered) == seconds
+    assert all(len(word_spans(picture)) == 3 for picture in rendered.pictures)
 
 
-def test_a_text_with_a_duration_goes_when_that_is_over(camera: Camera) -> None:
+def test_a_text_with_a_duration_goes_when_that_is_over(harness: FilmHarness) -> None:
     text = WORDS.replace("<ef-text", '<ef-text duration="600ms"')
-    take = film(camera, scene(text, 'duration="1s" fps="10"', LETTERS))
-    seen = [ink(picture, slice(None)) > 0 for picture in take.pictures]
+    rendered = film(harness, scene(text, 'duration="1s" fps="10"', LETTERS))
+    seen = [ink(picture, slice(None)) > 0 for picture in rendered.pictures]
     assert seen == [True] * 6 + [False] * 4
 
 
@@ -98,9 +100,9 @@ DELAYS = {
 
 
 @pytest.mark.parametrize("name", DELAYS)
-def test_case_09_a_delay_by_the_number_of_the_word(camera: Camera, name: str) -> None:
-    take = film(camera, fading('split="word"', DELAYS[name]))
-    assert fade_starts_ms(take) == pytest.approx([0, 150, 300, 450], abs=5)
+def test_case_09_a_delay_by_the_number_of_the_word(harness: FilmHarness, name: str) -> None:
+    rendered = film(harness, fading('split="word"', DELAYS[name]))
+    assert fade_starts_ms(rendered) == pytest.approx([0, 150, 300, 450], abs=5)
 
 
 # A word of one letter, then a pause, then words of two and three.
@@ -164,17 +166,17 @@ def captions(attributes: str) -> str:
     return scene(content, 'duration="2s" fps="10"', LETTERS)
 
 
-def changes(take: Take) -> dict[int, tuple[int, ...]]:
+def changes(rendered: RenderedFilm) -> dict[int, tuple[int, ...]]:
     """From which frame on the rows are how wide."""
-    numbered = groupby(enumerate(map(letters, take.pictures)), key=lambda pair: pair[1])
+    numbered = groupby(enumerate(map(letters, rendered.pictures)), key=lambda pair: pair[1])
     return {next(frames)[0]: widths for widths, frames in numbered}
 
 
 @pytest.mark.parametrize("name", CAPTIONS)
-def test_case_10_captions_show_each_word_in_its_time(camera: Camera, name: str) -> None:
+def test_case_10_captions_show_each_word_in_its_time(harness: FilmHarness, name: str) -> None:
     data = f'<script type="application/json" id="said">{json.dumps(CAPTIONS[name])}</script>'
-    take = film(camera, data + captions('captions-script="said"'))
-    assert changes(take) == EXPECTED
+    rendered = film(harness, data + captions('captions-script="said"'))
+    assert changes(rendered) == EXPECTED
 
 
 SUBTITLES = """WEBVTT
@@ -187,8 +189,8 @@ MMM
 """
 
 
-def test_case_10_captions_may_be_a_subtitle_file(camera: Camera, tmp_path: Path) -> None:
+def test_case_10_captions_may_be_a_subtitle_file(harness: FilmHarness, tmp_path: Path) -> None:
     media = LocalAssets(tmp_path, {"said.vtt": lambda path: path.write_text(SUBTITLES)})
-    take = film(camera, captions(f'captions-src="{MEDIA_ORIGIN}said.vtt"'), media)
-    segments = {frame: widths[0] for frame, widths in changes(take).items()}
+    rendered = film(harness, captions(f'captions-src="{MEDIA_ORIGIN}said.vtt"'), media)
+    segments = {frame: widths[0] for frame, widths in changes(rendered).items()}
     assert [segments.get(frame) for frame in (0, 3, 9, 12, 16)] == [0, 4, 0, 3, 0]

@@ -10,7 +10,7 @@ import pytest
 
 from framekiln.capture.browser import open_browser
 from framekiln.capture.grabber import GrabMethod
-from tests.e2e.conftest import HEIGHT, WIDTH, Camera, Take
+from tests.e2e.conftest import HEIGHT, WIDTH, FilmHarness, RenderedFilm
 from tests.support.frame_codes import (
     PALETTE,
     PageDriver,
@@ -30,32 +30,34 @@ RED_PIXEL = "R0lGODlhAQABAIAAAP8AAP///yH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=="
 FONTS = Path("/usr/share/fonts/truetype")
 
 
-def film_codes(camera: Camera, driver: PageDriver, fps: Fraction, **order: object) -> Take:
+def film_codes(
+    harness: FilmHarness, driver: PageDriver, fps: Fraction, **order: object
+) -> RenderedFilm:
     frame_count = int(Fraction(3, 2) * fps)
     html = frame_code_page(driver, fps, frame_count=frame_count)
     duration_ms = int(frame_count * 1000 / fps)
-    return camera.film(html, fps=fps, duration_ms=duration_ms, **order)
+    return harness.film(html, fps=fps, duration_ms=duration_ms, **order)
 
 
 @pytest.mark.parametrize("fps", RATES, ids=str)
 @pytest.mark.parametrize("driver", PageDriver)
 def test_every_frame_once_in_order_at_its_time(
-    camera: Camera, driver: PageDriver, fps: Fraction
+    harness: FilmHarness, driver: PageDriver, fps: Fraction
 ) -> None:
-    take = film_codes(camera, driver, fps)
+    rendered = film_codes(harness, driver, fps)
     expected = range(int(Fraction(3, 2) * fps))
-    assert [read_frame_code(picture) for picture in take.pictures] == list(expected)
-    assert [frame.pts for frame in take.frames] == [n / fps for n in expected]
-    require_raw_pixels(camera.browser, take.film.record.fallback_reason)
-    assert take.film.record.grabbing is GrabMethod.RAW
-    assert take.film.record.fallback_reason is None
+    assert [read_frame_code(picture) for picture in rendered.pictures] == list(expected)
+    assert [frame.pts for frame in rendered.frames] == [n / fps for n in expected]
+    require_raw_pixels(harness.browser, rendered.film.record.fallback_reason)
+    assert rendered.film.record.grabbing is GrabMethod.RAW
+    assert rendered.film.record.fallback_reason is None
 
 
 @pytest.mark.parametrize("fps", RATES, ids=str)
-def test_what_the_file_is(camera: Camera, fps: Fraction) -> None:
-    take = film_codes(camera, PageDriver.CSS, fps)
+def test_what_the_file_is(harness: FilmHarness, fps: Fraction) -> None:
+    rendered = film_codes(harness, PageDriver.CSS, fps)
     frame_count = int(Fraction(3, 2) * fps)
-    found = measure_file(take.path)
+    found = measure_file(rendered.path)
     assert found.is_faststart
     assert found.audio is not None
     assert (found.audio.codec, found.audio.rate_hz, found.audio.channels) == ("aac", 48000, 2)
@@ -78,37 +80,37 @@ def test_what_the_file_is(camera: Camera, fps: Fraction) -> None:
     )
 
 
-def test_colours_are_the_page_s(camera: Camera) -> None:
-    for n, picture in enumerate(film_codes(camera, PageDriver.RAF_DOM, Fraction(30)).pictures):
+def test_colours_are_the_page_s(harness: FilmHarness) -> None:
+    for n, picture in enumerate(film_codes(harness, PageDriver.RAF_DOM, Fraction(30)).pictures):
         assert psnr(picture, draw_frame_code(n, WIDTH, HEIGHT)) > 30
         for cell, digit in zip(cells_of(WIDTH, HEIGHT), cell_digits(n), strict=True):
             colour = picture[cell.core()].reshape(-1, 3).mean(axis=0)
             assert np.abs(colour - PALETTE[digit]).max() < 4
 
 
-def test_greys_keep_their_range(camera: Camera) -> None:
+def test_greys_keep_their_range(harness: FilmHarness) -> None:
     bars = "".join(f"<i style='background:rgb({v},{v},{v})'></i>" for v in (0, 16, 128, 235, 255))
     style = "body{display:flex}i{flex:1;height:100%}"
-    (picture, *_) = camera.film(f"<style>{style}</style>{bars}").pictures
+    (picture, *_) = harness.film(f"<style>{style}</style>{bars}").pictures
     found = [colour_at(picture, 64 + 128 * n, 180)[0] for n in range(5)]
     assert found == pytest.approx([0, 16, 128, 235, 255], abs=1)
 
 
 @pytest.mark.parametrize("driver", [PageDriver.CSS, PageDriver.RAF_CANVAS, PageDriver.INTERVAL])
-def test_same_page_same_bytes_in_any_process(camera: Camera, driver: PageDriver) -> None:
+def test_same_page_same_bytes_in_any_process(harness: FilmHarness, driver: PageDriver) -> None:
     fps = RATES[1]
-    first = film_codes(camera, driver, fps).path.read_bytes()
-    assert film_codes(camera, driver, fps).path.read_bytes() == first
+    first = film_codes(harness, driver, fps).path.read_bytes()
+    assert film_codes(harness, driver, fps).path.read_bytes() == first
     with open_browser() as other:
-        camera.browser = other
-        assert film_codes(camera, driver, fps).path.read_bytes() == first
+        harness.browser = other
+        assert film_codes(harness, driver, fps).path.read_bytes() == first
 
 
 @pytest.mark.parametrize("driver", [PageDriver.WAAPI, PageDriver.RAF_CANVAS, PageDriver.TIMEOUT])
-def test_screenshots_show_what_raw_memory_shows(camera: Camera, driver: PageDriver) -> None:
-    raw = film_codes(camera, driver, Fraction(30))
-    require_raw_pixels(camera.browser, raw.film.record.fallback_reason)
-    shots = film_codes(camera, driver, Fraction(30), grabbing=GrabMethod.SCREENSHOT)
+def test_screenshots_show_what_raw_memory_shows(harness: FilmHarness, driver: PageDriver) -> None:
+    raw = film_codes(harness, driver, Fraction(30))
+    require_raw_pixels(harness.browser, raw.film.record.fallback_reason)
+    shots = film_codes(harness, driver, Fraction(30), grabbing=GrabMethod.SCREENSHOT)
     assert (raw.film.record.grabbing, shots.film.record.grabbing) == (
         GrabMethod.RAW,
         GrabMethod.SCREENSHOT,
@@ -116,23 +118,23 @@ def test_screenshots_show_what_raw_memory_shows(camera: Camera, driver: PageDriv
     assert shots.path.read_bytes() == raw.path.read_bytes()
 
 
-def test_a_still_page_is_taken_once_and_shown_always(camera: Camera) -> None:
-    take = camera.film("<body style='background:#0f0'>", fps=Fraction(30), duration_ms=2000)
-    assert take.film.plan.timeline.frame_count == 60
-    assert take.film.record.captured_frames <= 3
-    assert [frame.pts for frame in take.frames] == [Fraction(n, 30) for n in range(60)]
-    assert all(colour_at(picture, 320, 180) == (0, 255, 1) for picture in take.pictures)
+def test_a_still_page_is_taken_once_and_shown_always(harness: FilmHarness) -> None:
+    rendered = harness.film("<body style='background:#0f0'>", fps=Fraction(30), duration_ms=2000)
+    assert rendered.film.plan.timeline.frame_count == 60
+    assert rendered.film.record.captured_frames <= 3
+    assert [frame.pts for frame in rendered.frames] == [Fraction(n, 30) for n in range(60)]
+    assert all(colour_at(picture, 320, 180) == (0, 255, 1) for picture in rendered.pictures)
 
 
-def test_a_page_that_changes_once_shows_it_in_time(camera: Camera) -> None:
+def test_a_page_that_changes_once_shows_it_in_time(harness: FilmHarness) -> None:
     html = "<script>setTimeout(() => document.body.style.background = '#0f0', 451)</script>"
-    take = camera.film(f"<body style='background:#f00'>{html}", fps=Fraction(20))
-    assert [colour_at(picture, 9, 9)[1] > 200 for picture in take.pictures] == [
+    rendered = harness.film(f"<body style='background:#f00'>{html}", fps=Fraction(20))
+    assert [colour_at(picture, 9, 9)[1] > 200 for picture in rendered.pictures] == [
         n >= 10 for n in range(20)
     ]
 
 
-def test_a_worker_draws_every_frame_from_the_first_on(camera: Camera) -> None:
+def test_a_worker_draws_every_frame_from_the_first_on(harness: FilmHarness) -> None:
     # Frame 0 was empty, and those after it showed the frame before.
     html = """<body style="margin: 0; background: blue"><canvas id="canvas"></canvas><script>
       canvas.width = innerWidth;
@@ -151,13 +153,13 @@ def test_a_worker_draws_every_frame_from_the_first_on(camera: Camera) -> None:
       const handedOver = canvas.transferControlToOffscreen();
       worker.postMessage(handedOver, [handedOver]);
     </script>"""
-    take = camera.film(html, fps=Fraction(10), duration_ms=1000)
+    rendered = harness.film(html, fps=Fraction(10), duration_ms=1000)
     expected = [(255, 255, 255) if n % 2 else (255, 0, 0) for n in range(10)]
-    found = np.array([picture[HEIGHT // 2, WIDTH // 2] for picture in take.pictures], int)
+    found = np.array([picture[HEIGHT // 2, WIDTH // 2] for picture in rendered.pictures], int)
     assert np.abs(found - expected).max() <= 8
 
 
-def test_frame_callbacks_run_once_a_frame(camera: Camera) -> None:
+def test_frame_callbacks_run_once_a_frame(harness: FilmHarness) -> None:
     html = """<script>
     let calls = 0;
     requestAnimationFrame(function count() {
@@ -165,8 +167,8 @@ def test_frame_callbacks_run_once_a_frame(camera: Camera) -> None:
       document.body.style.background = `rgb(0,${calls * 10},0)`;
       requestAnimationFrame(count);
     });</script>"""
-    take = camera.film(html)
-    greens = [colour_at(picture, 9, 9)[1] for picture in take.pictures]
+    rendered = harness.film(html)
+    greens = [colour_at(picture, 9, 9)[1] for picture in rendered.pictures]
     assert greens == pytest.approx([10 * (n + 1) for n in range(10)], abs=3)
 
 
@@ -184,7 +186,7 @@ HOLDS = {
 
 
 @pytest.mark.parametrize("hold", HOLDS.values(), ids=HOLDS)
-def test_frame_0_is_time_zero_after_window_renderready(camera: Camera, hold: str) -> None:
+def test_frame_0_is_time_zero_after_window_renderready(harness: FilmHarness, hold: str) -> None:
     """Four clocks, four bars: each bar's green is the time that its clock shows."""
     html = f"""<style>
     body {{ display: flex }} i {{ flex: 1; height: 100% }}
@@ -201,24 +203,24 @@ def test_frame_0_is_time_zero_after_window_renderready(camera: Camera, hold: str
       paint(stamp, stampMs);
       requestAnimationFrame(draw);
     }});</script>"""
-    for n, picture in enumerate(camera.film(html).pictures):
+    for n, picture in enumerate(harness.film(html).pictures):
         greens = [colour_at(picture, 80 + 160 * bar, 180)[1] for bar in range(4)]
         assert greens == pytest.approx([25 * n] * 4, abs=3)
 
 
 @pytest.mark.parametrize("sandbox", ["", "sandbox='allow-scripts'"])
-def test_frames_inside_the_page_move_too(camera: Camera, sandbox: str) -> None:
+def test_frames_inside_the_page_move_too(harness: FilmHarness, sandbox: str) -> None:
     inner = """<script>requestAnimationFrame(function draw(ms) {
       document.body.style.background = `rgb(0,${Math.round(ms / 4)},0)`;
       requestAnimationFrame(draw);
     })</script>"""
     html = f"""<iframe {sandbox} srcdoc="<body>{inner}"></iframe>
     <style>iframe {{ position: fixed; inset: 0; width: 100%; height: 100%; border: 0 }}</style>"""
-    greens = [colour_at(picture, 9, 9)[1] for picture in camera.film(html).pictures]
+    greens = [colour_at(picture, 9, 9)[1] for picture in harness.film(html).pictures]
     assert greens == pytest.approx([25 * n for n in range(10)], abs=3)
 
 
-def test_a_frame_added_later_reads_the_film_s_time(camera: Camera) -> None:
+def test_a_frame_added_later_reads_the_film_s_time(harness: FilmHarness) -> None:
     html = """<script>setTimeout(() => {
       const frame = document.createElement("iframe");
       frame.style.cssText = "position:fixed;inset:0;width:100%;height:100%;border:0";
@@ -228,11 +230,11 @@ def test_a_frame_added_later_reads_the_film_s_time(camera: Camera) -> None:
       })<\\/script>`;
       document.body.append(frame);
     }, 250)</script>"""
-    greens = [colour_at(picture, 9, 9)[1] for picture in camera.film(html).pictures]
+    greens = [colour_at(picture, 9, 9)[1] for picture in harness.film(html).pictures]
     assert greens[3:] == pytest.approx([25 * n for n in range(3, 10)], abs=3)
 
 
-def test_nothing_is_left_for_the_next_page(camera: Camera) -> None:
+def test_nothing_is_left_for_the_next_page(harness: FilmHarness) -> None:
     """Pages share an origin, and strangers share a browser."""
     html = """<script>
     document.body.style.background = localStorage.seen || document.cookie ? "#f00" : "#0f0";
@@ -242,25 +244,25 @@ def test_nothing_is_left_for_the_next_page(camera: Camera) -> None:
     new SharedWorker(URL.createObjectURL(new Blob(["onconnect = () => { while (true) {} }"])));
     </script>"""
     for _ in range(2):
-        assert colour_at(camera.film(html).pictures[0], 9, 9) == (0, 255, 1)
+        assert colour_at(harness.film(html).pictures[0], 9, 9) == (0, 255, 1)
     # A worker that never rests takes Chromium a moment to end.
     give_up_at = time.monotonic() + TIMEOUT_S
-    while targets := open_targets(camera):
+    while targets := open_targets(harness):
         assert time.monotonic() < give_up_at, targets
         time.sleep(0.05)
 
 
-def open_targets(camera: Camera) -> list[object]:
-    connection = camera.browser.connection
+def open_targets(harness: FilmHarness) -> list[object]:
+    connection = harness.browser.connection
     found = connection.call("Target.getTargets", session=None, within_s=TIMEOUT_S)
     return list(found["targetInfos"])
 
 
-def test_images_are_there_at_frame_0(camera: Camera) -> None:
+def test_images_are_there_at_frame_0(harness: FilmHarness) -> None:
     style = "img, div { position: fixed; top: 0; height: 100%; width: 50% }"
     html = f"""<style>{style} div {{ left: 50%; background: url(data:image/gif;base64,{RED_PIXEL})
     }} img {{ left: 0 }}</style><img src="data:image/gif;base64,{RED_PIXEL}"><div></div>"""
-    picture = camera.film(html).pictures[0]
+    picture = harness.film(html).pictures[0]
     for x in (100, 500):
         assert colour_at(picture, x, 180) == pytest.approx((255, 0, 0), abs=3)
 
@@ -270,12 +272,12 @@ def text_page(text: str, family: str, rules: str = "") -> str:
     return f"<meta charset=utf-8><style>{style}</style><p>{text}</p>"
 
 
-def test_a_font_of_the_page_is_there_at_frame_0(camera: Camera) -> None:
+def test_a_font_of_the_page_is_there_at_frame_0(harness: FilmHarness) -> None:
     data = base64.b64encode((FONTS / "dejavu/DejaVuSerif.ttf").read_bytes()).decode()
     rule = f"@font-face {{ font-family: Own; src: url(data:font/ttf;base64,{data}) }}"
-    own = camera.film(text_page("Hamburgefonts 123", "Own, monospace", rule)).pictures[0]
-    same = camera.film(text_page("Hamburgefonts 123", "'DejaVu Serif', monospace")).pictures[0]
-    other = camera.film(text_page("Hamburgefonts 123", "monospace")).pictures[0]
+    own = harness.film(text_page("Hamburgefonts 123", "Own, monospace", rule)).pictures[0]
+    same = harness.film(text_page("Hamburgefonts 123", "'DejaVu Serif', monospace")).pictures[0]
+    other = harness.film(text_page("Hamburgefonts 123", "monospace")).pictures[0]
     # The system hints its own fonts a little differently.
     assert psnr(own, same) > 25
     assert psnr(own, other) < 20
@@ -288,33 +290,33 @@ def ink(picture: Picture) -> Picture:
 
 
 @pytest.mark.parametrize("text", ["漢字かな", "한국어", "العربية", "עברית", "ΕΛΔα", "Привет"])
-def test_scripts_of_the_world_are_drawn(camera: Camera, text: str) -> None:
+def test_scripts_of_the_world_are_drawn(harness: FilmHarness, text: str) -> None:
     """Letters without a glyph all look the same: a box."""
     looks = {
-        ink(camera.film(text_page(letter, "sans-serif"), duration_ms=100).pictures[0]).tobytes()
+        ink(harness.film(text_page(letter, "sans-serif"), duration_ms=100).pictures[0]).tobytes()
         for letter in text[:3]
     }
-    missing = ink(camera.film(text_page("\U0010fffd", "sans-serif"), duration_ms=100).pictures[0])
+    missing = ink(harness.film(text_page("\U0010fffd", "sans-serif"), duration_ms=100).pictures[0])
     assert len(looks) == 3
     assert missing.tobytes() not in looks
 
 
-def test_emoji_are_drawn_in_colour(camera: Camera) -> None:
-    drawn = ink(camera.film(text_page("😀🍎", "sans-serif")).pictures[0]).astype(int)
+def test_emoji_are_drawn_in_colour(harness: FilmHarness) -> None:
+    drawn = ink(harness.film(text_page("😀🍎", "sans-serif")).pictures[0]).astype(int)
     is_colourful = drawn.max(axis=2) - drawn.min(axis=2) > 100
     assert is_colourful.mean() > 0.3
 
 
-def test_a_page_may_say_its_own_size_rate_and_length(camera: Camera) -> None:
+def test_a_page_may_say_its_own_size_rate_and_length(harness: FilmHarness) -> None:
     html = """<!doctype html><html data-width="322" data-height="201" data-fps="12.5"
     data-duration-ms="900"><body style="margin:0;background:#00f">"""
-    take = camera.film(html, width_px=None, height_px=None, fps=None, duration_ms=None)
-    video = measure_file(take.path).video
+    rendered = harness.film(html, width_px=None, height_px=None, fps=None, duration_ms=None)
+    video = measure_file(rendered.path).video
     assert video is not None
     assert (video.width, video.height, video.fps) == (322, 202, Fraction(25, 2))
     assert video.frame_count == 12
-    assert take.film.record.warnings == (
+    assert rendered.film.record.warnings == (
         "size 322x201 of the composition was rounded up to 322x202: H.264 needs even sides",
     )
-    corner = colour_at(decode_still(take.path), 321, 201, radius=0)
+    corner = colour_at(decode_still(rendered.path), 321, 201, radius=0)
     assert corner == pytest.approx((0, 0, 255), abs=3)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.e2e.conftest import Camera
+from tests.e2e.conftest import FilmHarness
 from tests.support.looks import colour_at
 
 GREEN = "document.body.style.background = '#0f0'"
@@ -30,9 +30,9 @@ BROKEN_MARKUP = f"""<table><tr><div></span><p <b>unclosed <<<>> &nosuch; <img on
 @pytest.mark.parametrize(
     "html", [CANVAS_8K, LAYOUT_LOOP, BROKEN_MARKUP], ids=["8k canvas", "layout loop", "markup"]
 )
-def test_a_heavy_or_untidy_page_is_filmed(camera: Camera, html: str) -> None:
-    take = camera.film(html, duration_ms=300)
-    assert len(take.frames) == 3
-    red, green, blue = colour_at(take.pictures[-1], 600, 340)
+def test_a_heavy_or_untidy_page_is_filmed(harness: FilmHarness, html: str) -> None:
+    rendered = harness.film(html, duration_ms=300)
+    assert len(rendered.frames) == 3
+    red, green, blue = colour_at(rendered.pictures[-1], 600, 340)
     assert green > 200
     assert max(red, blue) < 60

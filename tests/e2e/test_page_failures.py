@@ -47,7 +47,7 @@ def browser() -> Iterator[Browser]:
         yield browser
 
 
-class Patient:
+class BrowserHarness:
     """A warm browser and the films it made."""
 
     def __init__(self, path: Path) -> None:
@@ -69,17 +69,17 @@ class Patient:
 
 
 @pytest.fixture(scope="module")
-def shared_patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Patient]:
-    patient = Patient(tmp_path_factory.mktemp("films") / "film.mp4")
-    yield patient
-    patient.warm.close()
+def shared_harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserHarness]:
+    harness = BrowserHarness(tmp_path_factory.mktemp("films") / "film.mp4")
+    yield harness
+    harness.warm.close()
 
 
 @pytest.fixture
-def patient(shared_patient: Patient) -> Iterator[Patient]:
+def harness(shared_harness: BrowserHarness) -> Iterator[BrowserHarness]:
     """After each test, the same warm browser films a good page."""
-    yield shared_patient
-    _, colours = shared_patient.film("<script>document.body.style.background = '#0f0'</script>")
+    yield shared_harness
+    _, colours = shared_harness.film("<script>document.body.style.background = '#0f0'</script>")
     assert colours == [GREEN] * 10
 
 
@@ -102,22 +102,22 @@ THROWING = {
 
 
 @pytest.mark.parametrize(("script", "reason"), THROWING.values(), ids=THROWING)
-def test_a_page_that_throws(patient: Patient, script: str, reason: str) -> None:
+def test_a_page_that_throws(harness: BrowserHarness, script: str, reason: str) -> None:
     with pytest.raises(PageThrew) as raised:
-        patient.film(f"<script>{script}</script>")
+        harness.film(f"<script>{script}</script>")
     assert reason in raised.value.message
     assert raised.value.code == "page_threw"
 
 
-def test_a_thrown_text_may_be_long_but_the_reason_is_not(patient: Patient) -> None:
+def test_a_thrown_text_may_be_long_but_the_reason_is_not(harness: BrowserHarness) -> None:
     with pytest.raises(PageThrew) as raised:
-        patient.film("<script>throw new Error('x'.repeat(5_000_000))</script>")
+        harness.film("<script>throw new Error('x'.repeat(5_000_000))</script>")
     assert "Error: xxx" in raised.value.message
     assert len(raised.value.message) < 2000
 
 
-def test_an_error_that_the_page_handles_is_none_of_ours(patient: Patient) -> None:
-    _, colours = patient.film(
+def test_an_error_that_the_page_handles_is_none_of_ours(harness: BrowserHarness) -> None:
+    _, colours = harness.film(
         "<script>onerror = () => true; setTimeout(() => { throw new Error('fine') }, 100)</script>"
     )
     assert colours == [BLUE] * 10
@@ -141,21 +141,21 @@ BUSY = {
 
 
 @pytest.mark.parametrize(("script", "where"), BUSY.values(), ids=BUSY)
-def test_a_page_that_never_lets_go(patient: Patient, script: str, where: str) -> None:
+def test_a_page_that_never_lets_go(harness: BrowserHarness, script: str, where: str) -> None:
     for attempt in increasing_limits(PageNeverSettled, BrowserTimeout, AssertionError):
         with attempt as limit_s:
             with pytest.raises(PageBlocked) as raised:
-                patient.film_within(limit_s, f"<script>{script}</script>")
+                harness.film_within(limit_s, f"<script>{script}</script>")
             assert where in raised.value.message
             assert f"busy for over {limit_s:g} s" in raised.value.message
             assert raised.value.code == "page_blocked"
 
 
-def test_a_frame_inside_that_never_lets_go(patient: Patient) -> None:
+def test_a_frame_inside_that_never_lets_go(harness: BrowserHarness) -> None:
     body = "<iframe sandbox='allow-scripts' srcdoc='<script>while (true) {}</script>'></iframe>"
     for attempt in increasing_limits(PageNeverSettled, BrowserTimeout):
         with attempt as limit_s, pytest.raises(PageBlocked):
-            patient.film_within(limit_s, body)
+            harness.film_within(limit_s, body)
 
 
 NEVER_READY = {
@@ -165,11 +165,11 @@ NEVER_READY = {
 
 
 @pytest.mark.parametrize("waiting_for", NEVER_READY)
-def test_a_page_that_is_never_ready(patient: Patient, waiting_for: str) -> None:
+def test_a_page_that_is_never_ready(harness: BrowserHarness, waiting_for: str) -> None:
     for attempt in increasing_limits(PageBlocked, BrowserTimeout, AssertionError):
         with attempt as limit_s:
             with pytest.raises(PageNeverSettled) as raised:
-                patient.film_within(limit_s, f"<script>{NEVER_READY[waiting_for]}</script>")
+                harness.film_within(limit_s, f"<script>{NEVER_READY[waiting_for]}</script>")
             assert waiting_for in raised.value.message
             assert raised.value.details["waiting_for"] == [waiting_for]
 
@@ -196,9 +196,9 @@ LEAVING = {
 
 
 @pytest.mark.parametrize(("body", "where"), LEAVING.values(), ids=LEAVING)
-def test_a_page_that_leaves(patient: Patient, body: str, where: str) -> None:
+def test_a_page_that_leaves(harness: BrowserHarness, body: str, where: str) -> None:
     with pytest.raises(PageLeft) as raised:
-        patient.film(body)
+        harness.film(body)
     assert where in raised.value.message
     assert raised.value.code == "page_left"
 
@@ -224,8 +224,8 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("script", HARMLESS.values(), ids=HARMLESS)
-def test_a_page_that_is_odd_but_filmed(patient: Patient, script: str) -> None:
-    _, colours = patient.film(f"<script>{script}</script>")
+def test_a_page_that_is_odd_but_filmed(harness: BrowserHarness, script: str) -> None:
+    _, colours = harness.film(f"<script>{script}</script>")
     assert colours == [BLUE] * 10
 
 
@@ -243,40 +243,40 @@ SPOILING = {
 
 
 @pytest.mark.parametrize("script", SPOILING.values(), ids=SPOILING)
-def test_a_page_that_breaks_its_own_tools(patient: Patient, script: str) -> None:
+def test_a_page_that_breaks_its_own_tools(harness: BrowserHarness, script: str) -> None:
     """What we run inside the page may need them too; then the reason says what is missing."""
     try:
-        _, colours = patient.film(f"<script>{script}</script>")
+        _, colours = harness.film(f"<script>{script}</script>")
     except PageThrew as error:
         assert "Error" in error.message  # noqa: PT017
     else:
         assert colours == [BLUE] * 10
 
 
-def test_a_page_without_a_length(patient: Patient, tmp_path: Path) -> None:
-    with patient.warm.use("owner") as browser, pytest.raises(LengthUnknown) as raised:
+def test_a_page_without_a_length(harness: BrowserHarness, tmp_path: Path) -> None:
+    with harness.warm.use("owner") as browser, pytest.raises(LengthUnknown) as raised:
         make_film(FilmOrder("<p>x", width_px=320, height_px=180), browser, tmp_path / "x.mp4")
     assert "data-duration-ms" in raised.value.message
 
 
-def test_a_film_that_takes_too_long(patient: Patient) -> None:
+def test_a_film_that_takes_too_long(harness: BrowserHarness) -> None:
     with pytest.raises(FilmTookTooLong) as raised:
-        patient.film("<p>x", FilmLimits(whole_s=0))
+        harness.film("<p>x", FilmLimits(whole_s=0))
     assert raised.value.message == "not finished after 0 s, at frame 0 of 10"
 
 
-def test_a_page_that_asks_for_all_memory(patient: Patient) -> None:
+def test_a_page_that_asks_for_all_memory(harness: BrowserHarness) -> None:
     with pytest.raises(PageThrew) as raised:
-        patient.film("<script>setTimeout(() => new Uint8Array(2 ** 45), 200)</script>")
+        harness.film("<script>setTimeout(() => new Uint8Array(2 ** 45), 200)</script>")
     assert "RangeError" in raised.value.message
 
 
-def test_a_page_whose_process_dies(patient: Patient, tmp_path: Path) -> None:
+def test_a_page_whose_process_dies(harness: BrowserHarness, tmp_path: Path) -> None:
     """As a page does that uses too much memory."""
     order = FilmOrder("<p>x", width_px=320, height_px=180, duration_ms=1000)
 
     def film() -> FilmResult:
-        with patient.warm.use("owner") as browser:
+        with harness.warm.use("owner") as browser:
             kill = partial(end_renderers_at_frame_3, browser)
             return make_film(order, browser, tmp_path / "film.mp4", limits=FILM_LIMITS, report=kill)
 
@@ -350,10 +350,10 @@ REACHING_OUT = """
 </script>"""
 
 
-def test_pages_have_no_network(patient: Patient) -> None:
+def test_pages_have_no_network(harness: BrowserHarness) -> None:
     hosts = ("169.254.169.254", "127.0.0.1:22", "[::1]", "localhost", "example.com")
     for host in hosts:
-        film, colours = patient.film(REACHING_OUT.format(host=host))
+        film, colours = harness.film(REACHING_OUT.format(host=host))
         assert colours[-1] == GREEN
         why = "only https addresses are fetched"
         assert f"request refused: http://{host}/fetch: {why}" in film.record.warnings
@@ -375,15 +375,15 @@ def test_no_confinement_lets_anything_out(tmp_path: Path, confinement: Confineme
     assert came == []
 
 
-def test_an_image_from_this_machine_is_named(patient: Patient) -> None:
+def test_an_image_from_this_machine_is_named(harness: BrowserHarness) -> None:
     with pytest.raises(
         AssetMissing, match=r"img 1 of 1: src=\"file:///etc/x.png\" cannot be reached"
     ):
-        patient.film('<img src="file:///etc/x.png">')
+        harness.film('<img src="file:///etc/x.png">')
 
 
-def test_pages_see_no_files(patient: Patient) -> None:
-    _, colours = patient.film(
+def test_pages_see_no_files(harness: BrowserHarness) -> None:
+    _, colours = harness.film(
         """<p style="background: url(file:///usr/share/pixmaps/debian-logo.png)"></p>
         <iframe src="file:///etc/passwd" onload="look(this)"></iframe><script>
         const leak = () => { document.body.style.background = "#f00"; };

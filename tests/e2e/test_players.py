@@ -82,7 +82,7 @@ class PageServer(ClipServer):
 
 
 @dataclass(frozen=True)
-class Watching:
+class PlayerTab:
     """A tab that has the page open, and what it needs to play the clip."""
 
     tab: BrowserTab
@@ -109,7 +109,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
 
 
 @pytest.fixture
-def watching(account: Account, server: PageServer) -> Iterator[Watching]:
+def watching(account: Account, server: PageServer) -> Iterator[PlayerTab]:
     source = server.address("clip.mp4")
     signed = account.http.post(
         "/api/v1/url-token", json={"url": f"{account.url}{ROUTE}", "params": {"url": source}}
@@ -117,12 +117,12 @@ def watching(account: Account, server: PageServer) -> Iterator[Watching]:
     manifest = f"{account.url}{ROUTE}/manifest.m3u8?url={source}"
     with open_tab() as tab:
         tab.open(server.address("page.html"))
-        yield Watching(tab, manifest, signed.json()["token"])
+        yield PlayerTab(tab, manifest, signed.json()["token"])
 
 
 @pytest.mark.spec("4.6", "5")
 @pytest.mark.parametrize("level", [0, 1])
-def test_a_player_shows_every_frame_at_its_time(watching: Watching, level: int) -> None:
+def test_a_player_shows_every_frame_at_its_time(watching: PlayerTab, level: int) -> None:
     levels = watching.begin(level)
     assert [each["RESOLUTION"] for each in levels] == ["480x360", "640x480"]
     # Over the joint of the first two segments, as fast as it goes.
@@ -138,7 +138,7 @@ def test_a_player_shows_every_frame_at_its_time(watching: Watching, level: int) 
 
 
 @pytest.mark.spec("4.6")
-def test_far_ahead_nothing_between_is_fetched(watching: Watching) -> None:
+def test_far_ahead_nothing_between_is_fetched(watching: PlayerTab) -> None:
     watching.begin(0)
     far = CLIP.frame_numbers[-20]
     assert watching.frame_at((far + Fraction(1, 2)) / CLIP.fps) == far

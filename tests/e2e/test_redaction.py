@@ -28,7 +28,7 @@ MARGIN_PX = 8
 
 
 @dataclass(frozen=True)
-class Hidden:
+class RedactedGuide:
     """What came of the guide."""
 
     film: Path
@@ -38,7 +38,7 @@ class Hidden:
 
 
 @pytest.fixture(scope="module")
-def hidden(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Hidden:
+def hidden(account: Account, tmp_path_factory: pytest.TempPathFactory) -> RedactedGuide:
     folder = tmp_path_factory.mktemp("hide")
     for name in ("docs", "tests"):
         (folder / name).symlink_to(ROOT / name)
@@ -69,7 +69,7 @@ def hidden(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Hidden
     corrected = json.loads((folder / "corrected.json").read_text())
     [seen] = [each for each in corrected["annotations"] if each["kind"] == "colour"]
     published = json.loads((folder / "published.json").read_text())["output"]["metadata"]
-    return Hidden(folder / "hidden.mp4", seen["keyframes"], published)
+    return RedactedGuide(folder / "hidden.mp4", seen["keyframes"], published)
 
 
 @cache
@@ -83,7 +83,7 @@ def pictures(path: Path) -> dict[float, NDArray[np.uint8]]:
 
 
 def before_and_after(
-    hidden: Hidden,
+    hidden: RedactedGuide,
 ) -> Iterator[tuple[float, NDArray[np.uint8], NDArray[np.uint8]]]:
     """Return the time of each picture of the clip, the picture, and what it has become."""
     before, after = pictures(CLIP), pictures(hidden.film)
@@ -97,7 +97,7 @@ def box_at(boxes: list[dict[str, float]], t_ms: float) -> tuple[float, float, fl
     return x * 1280, y * 720, (x + w) * 1280, (y + h) * 720
 
 
-def test_the_program_and_the_reviewer_found_the_rabbit(hidden: Hidden) -> None:
+def test_the_program_and_the_reviewer_found_the_rabbit(hidden: RedactedGuide) -> None:
     assert len(hidden.boxes) == 27
     # Where its belly is when it stretches, as anybody can see.
     left, top, right, bottom = box_at(hidden.boxes, 2500)
@@ -106,7 +106,7 @@ def test_the_program_and_the_reviewer_found_the_rabbit(hidden: Hidden) -> None:
     assert right - left < 640
 
 
-def test_the_rabbit_is_on_no_picture(hidden: Hidden) -> None:
+def test_the_rabbit_is_on_no_picture(hidden: RedactedGuide) -> None:
     for t_ms, was, is_now in before_and_after(hidden):
         left, top, right, bottom = (int(side) for side in box_at(hidden.boxes, t_ms))
         inside = np.s_[max(top, 0) + 4 : bottom - 4, max(left, 0) + 4 : right - 4]
@@ -116,7 +116,7 @@ def test_the_rabbit_is_on_no_picture(hidden: Hidden) -> None:
         assert np.percentile(edges[1], 99) <= 3
 
 
-def test_everything_else_is_as_it_was(hidden: Hidden) -> None:
+def test_everything_else_is_as_it_was(hidden: RedactedGuide) -> None:
     for t_ms, was, is_now in before_and_after(hidden):
         _, _, right, _ = box_at(hidden.boxes, t_ms)
         # A box moves while its picture is on screen, and has a margin of a twentieth.
@@ -126,7 +126,7 @@ def test_everything_else_is_as_it_was(hidden: Hidden) -> None:
     assert [*pictures(hidden.film)] == pytest.approx([*pictures(CLIP)], abs=1)
 
 
-def test_the_sound_is_gone_for_one_second(hidden: Hidden, tmp_path: Path) -> None:
+def test_the_sound_is_gone_for_one_second(hidden: RedactedGuide, tmp_path: Path) -> None:
     # The clip has six channels.
     stereo = tmp_path / "stereo.wav"
     subprocess.run(["ffmpeg", "-v", "error", "-i", CLIP, "-ac", "2", str(stereo)], check=True)
@@ -144,7 +144,7 @@ def _loudness(sound: DecodedAudio) -> NDArray[np.float64]:
     return np.array([rms(each) for each in np.split(sound.mono[: 5 * sound.rate_hz], 100)])
 
 
-def test_the_redaction_is_published(hidden: Hidden) -> None:
+def test_the_redaction_is_published(hidden: RedactedGuide) -> None:
     assert hidden.published["source"] == "redacted"
     assert all(
         hidden.published["render_id"] in hidden.published[name]

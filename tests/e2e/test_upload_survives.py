@@ -69,7 +69,9 @@ class Uploader:
 
 
 @contextmanager
-def troubled(service: Service, uploader: Uploader, size_bytes: int) -> Iterator[FaultyNetwork]:
+def broken_network(
+    service: Service, uploader: Uploader, size_bytes: int
+) -> Iterator[FaultyNetwork]:
     """Ten interruptions at places of an upload that chance, but always the same chance, chose."""
     numbers = random.Random(SEED)
     places = sorted(numbers.sample(range(MIB, size_bytes - MIB), len(WAYS)))
@@ -101,7 +103,7 @@ def test_an_upload_interrupted_ten_times_arrives_whole(
     service = killable_service
     film = large_film(tmp_path / "film.mp4", FILE_BYTES)
     uploader = Uploader(film)
-    with troubled(service, uploader, FILE_BYTES) as pipelines:
+    with broken_network(service, uploader, FILE_BYTES) as pipelines:
         found = uploader.run(pipelines.url)
     assert sorted(pipelines.happened) == sorted(WAYS)
     # Each time it went on where it had stopped: an interruption costs a chunk at most.

@@ -12,7 +12,7 @@ from framekiln.capture.errors import PageThrew
 from framekiln.engine.film_order import FilmOrder
 from framekiln.engine.film_plan import FilmSlice
 from framekiln.engine.page.renderer import open_page_renderer
-from tests.e2e.conftest import Camera, Take
+from tests.e2e.conftest import FilmHarness, RenderedFilm
 from tests.support.libraries import with_libraries
 from tests.support.looks import colour_at, decode_frames
 from tests.support.sounds import Samples, av_offset_ms, decode_audio, find_beeps, rms
@@ -241,12 +241,12 @@ def flashing(when: str) -> str:
       }})()""")
 
 
-def test_sound_and_picture_are_in_step(camera: Camera) -> None:
-    take = camera.film(flashing("400"), **SIZE, fps=Fraction(30000, 1001), duration_ms=2000)
-    assert av_offset_ms(take.path) == pytest.approx(0, abs=1)
+def test_sound_and_picture_are_in_step(harness: FilmHarness) -> None:
+    rendered = harness.film(flashing("400"), **SIZE, fps=Fraction(30000, 1001), duration_ms=2000)
+    assert av_offset_ms(rendered.path) == pytest.approx(0, abs=1)
 
 
-def test_frames_inside_the_page_and_other_rates_are_heard(camera: Camera) -> None:
+def test_frames_inside_the_page_and_other_rates_are_heard(harness: FilmHarness) -> None:
     def tone(rate: int, when: float) -> str:
         return (
             f"const c = new AudioContext({{sampleRate: {rate}}}), o = c.createOscillator();"
@@ -255,8 +255,8 @@ def test_frames_inside_the_page_and_other_rates_are_heard(camera: Camera) -> Non
         )
 
     inner = f'<iframe srcdoc="<script>{tone(44_100, 0.3)}</script>"></iframe>'
-    take = camera.film(inner + page(tone(22_050, 0.7)), **SIZE)
-    sound = decode_audio(take.path)
+    rendered = harness.film(inner + page(tone(22_050, 0.7)), **SIZE)
+    sound = decode_audio(rendered.path)
     assert find_beeps(sound.mono, RATE_HZ) == pytest.approx([0.3, 0.7], abs=0.001)
 
 
@@ -268,9 +268,9 @@ Tone.getTransport().start(0);
 </script>"""
 
 
-def test_tone_plays_a_sequence_the_same_in_every_run(camera: Camera) -> None:
+def test_tone_plays_a_sequence_the_same_in_every_run(harness: FilmHarness) -> None:
     """Its timers tick in a worker, which would otherwise run by the wall clock."""
-    takes = [camera.film(with_libraries(TONE), **SIZE) for _ in range(2)]
+    takes = [harness.film(with_libraries(TONE), **SIZE) for _ in range(2)]
     assert takes[0].path.read_bytes() == takes[1].path.read_bytes()
     samples = decode_audio(takes[0].path).mono
     assert rms(samples[:11_900]) < 0.001
@@ -296,9 +296,9 @@ const sound = new Howl({ src: [src], sprite: { beep: [0, 100] },
 </script>"""
 
 
-def test_howler_plays_what_it_has_decoded(camera: Camera) -> None:
-    take = camera.film(with_libraries(HOWLER), **SIZE)
-    sound = decode_audio(take.path)
+def test_howler_plays_what_it_has_decoded(harness: FilmHarness) -> None:
+    rendered = harness.film(with_libraries(HOWLER), **SIZE)
+    sound = decode_audio(rendered.path)
     assert find_beeps(sound.mono, RATE_HZ) == pytest.approx([0, 0.5], abs=0.001)
 
 
@@ -312,14 +312,14 @@ def test_what_nobody_could_foresee_is_said(browser: Browser, tmp_path: Path) -> 
     assert warning.startswith("an AudioContext that nobody could foresee is not heard")
 
 
-def test_a_page_cannot_make_contexts_without_end(camera: Camera) -> None:
+def test_a_page_cannot_make_contexts_without_end(harness: FilmHarness) -> None:
     script = """let made = 0;
       try { for (;;) { new AudioContext(); made += 1 } } catch (error) {
         const isRefused = error.name === "NotSupportedError" && made === 64;
         if (isRefused) document.body.style.background = "#fff";
       }"""
-    take: Take = camera.film(page(script), **SIZE, duration_ms=100)
-    assert min(colour_at(take.pictures[0], 32, 18)) > 240
+    rendered: RenderedFilm = harness.film(page(script), **SIZE, duration_ms=100)
+    assert min(colour_at(rendered.pictures[0], 32, 18)) > 240
 
 
 def test_a_page_that_miscounts_its_samples_fails(browser: Browser, tmp_path: Path) -> None:

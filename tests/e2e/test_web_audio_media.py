@@ -14,7 +14,7 @@ from framekiln.engine.film_order import FilmOrder
 from framekiln.engine.film_plan import FilmSlice
 from framekiln.engine.page.renderer import PageRenderer, open_page_renderer
 from framekiln.media.audio.source_samples import SourceSamples
-from tests.e2e.conftest import Camera
+from tests.e2e.conftest import FilmHarness
 from tests.support.clips import BEEP_HZ, Clip, make_clip
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
 from tests.support.sounds import Samples, decode_audio, find_beeps, rms
@@ -116,7 +116,7 @@ def test_an_element_that_is_taken_late_is_never_heard_twice(
         assert np.array_equal(own_sound(stage, tmp_path), late)
 
 
-def test_elements_in_groups_and_at_other_speeds(camera: Camera, media: LocalAssets) -> None:
+def test_elements_in_groups_and_at_other_speeds(harness: FilmHarness, media: LocalAssets) -> None:
     html = f"""<ef-timegroup mode="fixed" duration="2s" style="width:64px;height:36px">
       <ef-timegroup mode="fixed" duration="1s" offset="700ms">
         <audio id="song" src="{SONG}"></audio></ef-timegroup></ef-timegroup>
@@ -125,11 +125,11 @@ def test_elements_in_groups_and_at_other_speeds(camera: Camera, media: LocalAsse
       fast.playbackRate = 2;
       take(fast);
       </script>"""
-    take = camera.film(html, **SIZE, fps=Fraction(25), duration_ms=2000, assets=media)
-    assert take.film.record.warnings == (
+    rendered = harness.film(html, **SIZE, fps=Fraction(25), duration_ms=2000, assets=media)
+    assert rendered.film.record.warnings == (
         "audio#fast: through Web Audio its pitch follows its playbackRate",
     )
-    sound = decode_audio(take.path)
+    sound = decode_audio(rendered.path)
     twice = sound.mono[4800:6800]
     spectrum = np.abs(np.fft.rfft(twice * np.hanning(twice.size)))
     assert spectrum.argmax() * RATE_HZ / twice.size == pytest.approx(2 * BEEP_HZ, abs=30)

@@ -51,7 +51,7 @@ class LoadedPage:
         return shown if shown.has_damage else self.page.redraw(screenshot=screenshot)
 
 
-class AnsweringHost:
+class RecordingHost:
     """Responds to requests of compositions to the renderer, and records them."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ Load = Callable[[str], LoadedPage]
 
 
 @contextmanager
-def loader(browser: Browser, host: AnsweringHost) -> Iterator[Load]:
+def loader(browser: Browser, host: RecordingHost) -> Iterator[Load]:
     """Yield a function that loads a composition, ready for its first frame."""
     with ExitStack() as stack:
 

@@ -102,7 +102,7 @@ def read(args: dict[str, Any], _report: Report) -> dict[str, Any]:
     return {"text": Path(args["path"]).read_text()}
 
 
-def harm(args: dict[str, Any], _report: Report) -> dict[str, Any]:
+def try_to_write(args: dict[str, Any], _report: Report) -> dict[str, Any]:
     """Try everything that changes a file; return its text before that."""
     path = Path(args["path"])
     text = path.read_text()

@@ -53,7 +53,7 @@ def with_count(clip: bytes, table: bytes, *, skip: int = 8, value: int = 0x7FFF_
     return clip[:at] + struct.pack(">I", value) + clip[at + 4 :]
 
 
-def lying_sounds(folder: Path) -> dict[str, bytes]:
+def mislabelled_sounds(folder: Path) -> dict[str, bytes]:
     """Sounds of a moment that say they are long."""
     path = folder / "a.m4a"
     clip = make_clip(path, Clip(duration_s=Fraction(1), video_codec=None)).read_bytes()

@@ -81,7 +81,7 @@ def _encoded(path: Path, slice_: FilmSlice) -> Path:
     return path
 
 
-class Hands:
+class ManualWorker:
     """Do what workers do, one step at a time."""
 
     def __init__(self, app: AppHarness, video_id: str, parts: Parts) -> None:
@@ -145,21 +145,21 @@ class Hands:
 
 
 @pytest.fixture
-async def hands(app: AppHarness, parts: Parts) -> Hands:
+async def worker(app: AppHarness, parts: Parts) -> ManualWorker:
     # Another config each time: equal ones would share a film.
     video_id = await create_video(app, plain_config(duration=next(DURATIONS)))
-    return Hands(app, video_id, parts)
+    return ManualWorker(app, video_id, parts)
 
 
 async def test_a_film_can_be_watched_while_it_is_made(
-    hands: Hands, parts: Parts, tmp_path: Path
+    worker: ManualWorker, parts: Parts, tmp_path: Path
 ) -> None:
-    stream = f"{VIDEOS}/{hands.video_id}/stream"
-    await hands.plan()
-    await hands.finish_slice()
-    assert (await hands.kiln.client.get(stream)).status_code == 409, "there is no sound yet"
-    await hands.finish_sound()
-    answer = await hands.kiln.client.get(stream)
+    stream = f"{VIDEOS}/{worker.video_id}/stream"
+    await worker.plan()
+    await worker.finish_slice()
+    assert (await worker.kiln.client.get(stream)).status_code == 409, "there is no sound yet"
+    await worker.finish_sound()
+    answer = await worker.kiln.client.get(stream)
     assert answer.headers["content-type"] == "application/vnd.apple.mpegurl"
     first = m3u8.loads(answer.text)
     (variant,) = first.playlists
@@ -169,49 +169,49 @@ async def test_a_film_can_be_watched_while_it_is_made(
     assert [variant.uri, first.media[0].uri] == ["stream/picture.m3u8", "stream/sound.m3u8"]
 
     for track in ("picture", "sound"):
-        playlist = await hands.playlist(track)
+        playlist = await worker.playlist(track)
         assert (len(playlist.segments), playlist.is_endlist) == (1, False)
         assert playlist.playlist_type == "event"
-    live = [await hands.fetch("picture", "init.mp4"), await hands.fetch("picture", "0.m4s")]
-    live_sound = await hands.fetch("sound", "0.m4s")
-    early = await hands.kiln.client.get(f"{stream}/picture/1.m4s")
+    live = [await worker.fetch("picture", "init.mp4"), await worker.fetch("picture", "0.m4s")]
+    live_sound = await worker.fetch("sound", "0.m4s")
+    early = await worker.kiln.client.get(f"{stream}/picture/1.m4s")
     assert (early.status_code, early.json()["error"]) == (404, "segment_not_found")
 
-    await hands.finish_slice()
-    assert len((await hands.playlist("picture")).segments) == 2
-    live.append(await hands.fetch("picture", "1.m4s"))
-    await hands.finish_slice()
-    live.append(await hands.fetch("picture", "2.m4s"))
-    await hands.finish()
+    await worker.finish_slice()
+    assert len((await worker.playlist("picture")).segments) == 2
+    live.append(await worker.fetch("picture", "1.m4s"))
+    await worker.finish_slice()
+    live.append(await worker.fetch("picture", "2.m4s"))
+    await worker.finish()
 
-    playlist = await hands.playlist("picture")
+    playlist = await worker.playlist("picture")
     assert (len(playlist.segments), playlist.is_endlist) == (3, True)
     assert sum(Fraction(str(each.duration)) for each in playlist.segments) == pytest.approx(
         TIMELINE.frame_count / NTSC, abs=1e-5
     )
     # Who began to watch early goes on with the same film.
-    assert await hands.watched("picture") == b"".join(live)
-    assert await hands.fetch("sound", "0.m4s") == live_sound
+    assert await worker.watched("picture") == b"".join(live)
+    assert await worker.fetch("sound", "0.m4s") == live_sound
 
     frames = await asyncio.to_thread(_decoded, tmp_path / "p.mp4", b"".join(live))
     assert [read_frame_code(frame.rgb) for frame in frames] == list(range(241))
     shown = [frame.pts - frames[0].pts for frame in frames]
     assert shown == [n / NTSC for n in range(241)]
-    assert (await hands.kiln.client.get(stream)).status_code == 200
+    assert (await worker.kiln.client.get(stream)).status_code == 200
 
 
 async def test_the_sound_of_a_stream_is_where_it_was(
-    hands: Hands, parts: Parts, tmp_path: Path
+    worker: ManualWorker, parts: Parts, tmp_path: Path
 ) -> None:
-    await hands.plan()
+    await worker.plan()
     for _ in parts.slices:
-        await hands.finish_slice()
-    await hands.finish_sound()
-    await hands.finish()
-    playlist = await hands.playlist("sound")
+        await worker.finish_slice()
+    await worker.finish_sound()
+    await worker.finish()
+    playlist = await worker.playlist("sound")
     assert len(playlist.segments) == 3
     path = tmp_path / "s.mp4"
-    path.write_bytes(await hands.watched("sound"))
+    path.write_bytes(await worker.watched("sound"))
     heard, expected = beep_times(path), beep_times(parts.whole)
     assert len(expected) >= 8
     assert heard[1:] == pytest.approx(expected[1:], abs=0.002)
@@ -226,33 +226,35 @@ def _decoded(path: Path, data: bytes) -> list:  # type: ignore[type-arg]
 
 @pytest.mark.parametrize("format_", ["jpg", "png", "webp"])
 async def test_a_frame_of_a_film(
-    app: AppHarness, parts: Parts, tmp_path: Path, hands: Hands, format_: str
+    app: AppHarness, parts: Parts, tmp_path: Path, worker: ManualWorker, format_: str
 ) -> None:
-    await hands.plan()
+    await worker.plan()
     for _ in parts.slices:
-        await hands.finish_slice()
-    await hands.finish_sound()
-    await hands.finish()
+        await worker.finish_slice()
+    await worker.finish_sound()
+    await worker.finish()
     path = tmp_path / f"f.{format_}"
     for number in (0, 119, 120, 240):
         at_s = float((number + Fraction(1, 2)) / NTSC)
         query = {"t": f"{at_s:.6f}", "format": format_}
-        answer = await app.client.get(f"{VIDEOS}/{hands.video_id}/frame", params=query)
+        answer = await app.client.get(f"{VIDEOS}/{worker.video_id}/frame", params=query)
         assert answer.status_code == 200, answer.text
         path.write_bytes(answer.content)
         assert read_frame_code(decode_still(path)[..., :3]) == number
     for wrong in ("99", "-1", "x", "nan"):
-        answer = await app.client.get(f"{VIDEOS}/{hands.video_id}/frame", params={"t": wrong})
+        answer = await app.client.get(f"{VIDEOS}/{worker.video_id}/frame", params={"t": wrong})
         assert answer.status_code == 422, wrong
 
 
-async def test_a_thumbnail(app: AppHarness, hands: Hands, parts: Parts, tmp_path: Path) -> None:
-    await hands.plan()
+async def test_a_thumbnail(
+    app: AppHarness, worker: ManualWorker, parts: Parts, tmp_path: Path
+) -> None:
+    await worker.plan()
     for _ in parts.slices:
-        await hands.finish_slice()
-    await hands.finish_sound()
-    await hands.finish()
-    address = f"{VIDEOS}/{hands.video_id}/thumbnail"
+        await worker.finish_slice()
+    await worker.finish_sound()
+    await worker.finish()
+    address = f"{VIDEOS}/{worker.video_id}/thumbnail"
     answer = await app.client.get(address)
     assert answer.headers["content-type"] == "image/jpeg"
     (tmp_path / "t.jpg").write_bytes(answer.content)
@@ -262,11 +264,13 @@ async def test_a_thumbnail(app: AppHarness, hands: Hands, parts: Parts, tmp_path
     assert (await app.client.get(address)).content == answer.content
 
 
-async def test_a_reader_with_a_token_gets_addresses_with_it(app: AppHarness, hands: Hands) -> None:
-    await hands.plan()
-    await hands.finish_slice()
-    await hands.finish_sound()
-    answer = await app.client.get(f"{VIDEOS}/{hands.video_id}/stream?media_token=a.b%26c")
+async def test_a_reader_with_a_token_gets_addresses_with_it(
+    app: AppHarness, worker: ManualWorker
+) -> None:
+    await worker.plan()
+    await worker.finish_slice()
+    await worker.finish_sound()
+    answer = await app.client.get(f"{VIDEOS}/{worker.video_id}/stream?media_token=a.b%26c")
     # The key is looked at first; the token goes on to whoever has no key.
     assert "stream/picture.m3u8?media_token=a.b%26c" in answer.text
 

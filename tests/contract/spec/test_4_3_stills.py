@@ -38,7 +38,7 @@ def app_options() -> dict[str, Any]:
     return {"workers": 1}
 
 
-async def shoot(
+async def create_still(
     app: AppHarness,
     html: str,
     container: str,
@@ -61,7 +61,7 @@ def decoded(data: bytes, folder: Path, container: str) -> Picture:
 async def test_a_still_shows_its_moment(app: AppHarness, container: str, tmp_path: Path) -> None:
     html = frame_code_page(PageDriver.WAAPI, Fraction(30), frame_count=90)
     asked: dict[str, Any] = {"width": 321, "height": 181, "duration_ms": 1500}
-    info, data = await shoot(app, html, container, **asked)
+    info, data = await create_still(app, html, container, **asked)
     assert {name: info[name] for name in asked} == asked
     assert info["byte_size"] == len(data)
     assert info["download_url"].endswith(f"{info['id']}.{container}")
@@ -79,13 +79,13 @@ async def test_a_still_is_exact_to_the_millisecond(
     """Not only at the times of frames; without a time it is the beginning."""
     html = frame_code_page(driver, Fraction(30), frame_count=60)
     asked: dict[str, Any] = {} if at_ms is None else {"duration_ms": at_ms}
-    info, data = await shoot(app, html, "png", width=320, height=180, **asked)
+    info, data = await create_still(app, html, "png", width=320, height=180, **asked)
     assert read_frame_code(decoded(data, tmp_path, "png")) == code
     assert info["duration_ms"] == (at_ms or 0)
 
 
 async def test_a_still_needs_no_length(app: AppHarness) -> None:
-    info, _ = await shoot(app, "<p>for ever", "png")
+    info, _ = await create_still(app, "<p>for ever", "png")
     assert (info["width"], info["height"], info["fps"]) == (1280, 720, 30)
 
 
@@ -96,7 +96,7 @@ async def test_the_size_comes_from_the_composition(
 ) -> None:
     """Only H.264 has even sizes alone."""
     html = '<ef-timegroup style="width:203px;height:97px;background:#0f0"></ef-timegroup>'
-    info, data = await shoot(app, html, container)
+    info, data = await create_still(app, html, container)
     assert (info["width"], info["height"], info["warnings"]) == (203, 97, [])
     picture = decoded(data, tmp_path, container)
     assert picture.shape[:2] == (97, 203)
@@ -108,7 +108,7 @@ async def test_transparency_is_kept_when_asked_for(
     app: AppHarness, container: str, tmp_path: Path
 ) -> None:
     options = {"transparency": True, "quality": 100}
-    _, data = await shoot(app, HALVES, container, options=options, width=160, height=120)
+    _, data = await create_still(app, HALVES, container, options=options, width=160, height=120)
     picture = decoded(data, tmp_path, container)
     assert [int(picture[60, x, 3]) for x in (40, 90, 150)] == [255, 0, 0]
     assert abs(int(picture[60, 120, 3]) - 128) <= 2
@@ -121,14 +121,14 @@ async def test_transparency_is_kept_when_asked_for(
 async def test_otherwise_what_is_empty_is_white(
     app: AppHarness, container: str, tmp_path: Path
 ) -> None:
-    _, data = await shoot(app, HALVES, container, width=160, height=120)
+    _, data = await create_still(app, HALVES, container, width=160, height=120)
     picture = decoded(data, tmp_path, container)
     assert (picture[..., 3] == 255).all()
     assert min(colour_at(picture, 150, 60)) >= 252
 
 
 async def test_an_ending_that_is_not_its_container_is_a_404(app: AppHarness) -> None:
-    info, data = await shoot(app, HALVES, "png", width=160, height=120)
+    info, data = await create_still(app, HALVES, "png", width=160, height=120)
     base = f"/api/v1/renders/{info['id']}"
     for path in (f"{base}.png", f"{base}/png", f"{base}.mp4", f"{base}/mp4"):
         answer = await app.client.get(path)
@@ -157,7 +157,7 @@ async def test_options_change_the_size(
     app: AppHarness, container: str, small: dict[str, int], large: dict[str, int]
 ) -> None:
     sizes = [
-        len((await shoot(app, NOISE, container, options=options, width=320, height=180))[1])
+        len((await create_still(app, NOISE, container, options=options, width=320, height=180))[1])
         for options in (small, large)
     ]
     assert sizes[0] < sizes[1]
@@ -175,8 +175,8 @@ async def test_defaults_are_as_specified(
     app: AppHarness, container: str, defaults: dict[str, Any]
 ) -> None:
     asked: dict[str, Any] = {"width": 320, "height": 180}
-    _, by_default = await shoot(app, NOISE, container, **asked)
-    _, spelled_out = await shoot(app, NOISE, container, options=defaults, **asked)
+    _, by_default = await create_still(app, NOISE, container, **asked)
+    _, spelled_out = await create_still(app, NOISE, container, options=defaults, **asked)
     assert by_default == spelled_out
 
 
@@ -184,7 +184,7 @@ async def test_png_is_lossless(app: AppHarness, tmp_path: Path) -> None:
     pictures = []
     for compression in (1, 100):
         options = {"compression": compression}
-        _, data = await shoot(app, NOISE, "png", options=options, width=320, height=180)
+        _, data = await create_still(app, NOISE, "png", options=options, width=320, height=180)
         pictures.append(decoded(data, tmp_path, "png"))
     quick, thorough = pictures
     assert np.array_equal(quick, thorough)
@@ -195,7 +195,7 @@ async def test_every_download_route_has_the_still_under_its_own_type(
     app: AppHarness, container: str
 ) -> None:
     """Existing clients know only the .mp4 route, and use it for stills too."""
-    info, data = await shoot(app, HALVES, container, width=160, height=120)
+    info, data = await create_still(app, HALVES, container, width=160, height=120)
     for end in (f".{container}", f"/{container}", ".mp4", "/mp4"):
         path = f"{RENDERS}/{info['id']}{end}"
         got, head = await app.client.get(path), await app.client.head(path)

@@ -61,7 +61,7 @@ async def created(app: AppHarness, path: str, **body: Any) -> dict[str, Any]:
     return found
 
 
-async def got(app: AppHarness, path: str) -> dict[str, Any]:
+async def get_fields(app: AppHarness, path: str) -> dict[str, Any]:
     answer = await app.client.get(f"{API}/{path}")
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
@@ -87,8 +87,8 @@ async def test_an_image(app: AppHarness, tmp_path: Path) -> None:
     assert [answer.status_code for answer in answers] == [202, 201]
     assert (await app.client.get(path)).status_code == 200
     whole = {**record, "complete": True, "height": 240, "width": 320}
-    assert await got(app, f"image_files/{record['id']}.json") == whole
-    assert await got(app, f"image_files/md5/{md5_of(data)}") == whole
+    assert await get_fields(app, f"image_files/{record['id']}.json") == whole
+    assert await get_fields(app, f"image_files/md5/{md5_of(data)}") == whole
     # The same image again is the same file.
     again = await post(app, "image_files", asked)
     assert (again.status_code, again.json()) == (200, {**record, "complete": True})
@@ -112,7 +112,7 @@ async def test_captions_come_in_one_streamed_body(app: AppHarness) -> None:
     assert (short.status_code, short.json()["error"]) == (400, "chunk_mismatch")
     answer = await app.client.post(path, content=pieces(len(CAPTIONS)), headers=headers)
     assert (answer.status_code, answer.json()) == (201, {**record, "complete": True})
-    assert await got(app, f"caption_files/md5/{md5}") == {**record, "complete": True}
+    assert await get_fields(app, f"caption_files/md5/{md5}") == {**record, "complete": True}
     assert (await app.client.get(f"{FILES}/{record['id']}/content")).content == CAPTIONS
 
 
@@ -132,7 +132,7 @@ async def test_a_video_is_uploaded_and_processed(app: AppHarness, clip_bytes: by
     path = f"{API}/unprocessed_files/{file_id}/upload"
     first = await send_chunk(app, path, data[:1000], start=0, total=len(data))
     assert first.status_code == 202
-    assert (await got(app, f"unprocessed_files/md5/{md5}"))["next_byte"] == 1000
+    assert (await get_fields(app, f"unprocessed_files/md5/{md5}"))["next_byte"] == 1000
     answers = await upload(app, path, data)
     assert answers[-1].status_code == 201
     assert (await app.client.get(path)).status_code == 200
@@ -140,7 +140,7 @@ async def test_a_video_is_uploaded_and_processed(app: AppHarness, clip_bytes: by
     assert (started.status_code, started.json()) == (200, {"id": file_id})
     events = b"".join((await app.get_in_parts(f"{API}/process_isobmff/{file_id}/progress")).parts)
     assert events.endswith(b"event: complete\ndata: {}\n\n")
-    process = await got(app, f"process_isobmff/{file_id}")
+    process = await get_fields(app, f"process_isobmff/{file_id}")
     found = await detail(app, file_id)
     assert process == {
         "id": file_id,
@@ -151,7 +151,7 @@ async def test_a_video_is_uploaded_and_processed(app: AppHarness, clip_bytes: by
         "unprocessed_file_id": file_id,
     }
     # What was uploaded in one way is found in the other.
-    assert await got(app, f"isobmff_files/md5/{md5}") == {
+    assert await get_fields(app, f"isobmff_files/md5/{md5}") == {
         "id": file_id,
         "filename": "clip.mp4",
         "md5": md5,
@@ -167,7 +167,7 @@ async def test_processing_that_failed_says_when(app: AppHarness) -> None:
         (await app.get_in_parts(f"{API}/process_isobmff/{record['id']}/progress")).parts
     )
     assert b"event: error\n" in events
-    process = await got(app, f"process_isobmff/{record['id']}")
+    process = await get_fields(app, f"process_isobmff/{record['id']}")
     assert process["failed_at"] is not None
     assert (process["completed_at"], process["isobmff_file_id"]) == (None, None)
 
@@ -184,7 +184,7 @@ async def test_tracks_that_were_made_elsewhere(app: AppHarness, clip: Path, tmp_
         "md5": md5,
         "fragment_index_complete": False,
     }
-    assert await got(app, f"isobmff_files/md5/{md5}") == record
+    assert await get_fields(app, f"isobmff_files/md5/{md5}") == record
     # Nothing of it was uploaded as a whole, nor will be.
     assert (await app.client.get(f"{API}/unprocessed_files/md5/{md5}")).status_code == 404
     for track in made.tracks:
@@ -222,8 +222,8 @@ async def test_one_sum_may_belong_to_files_of_each_type(app: AppHarness) -> None
     video = await created(app, "isobmff_files", md5=md5, filename="clip.mp4")
     captions = await created(app, "caption_files", md5=md5, filename="clip.vtt", byte_size=10)
     assert video["id"] != captions["id"]
-    assert (await got(app, f"isobmff_files/md5/{md5}"))["id"] == video["id"]
-    assert (await got(app, f"caption_files/md5/{md5}"))["id"] == captions["id"]
+    assert (await get_fields(app, f"isobmff_files/md5/{md5}"))["id"] == video["id"]
+    assert (await get_fields(app, f"caption_files/md5/{md5}"))["id"] == captions["id"]
     assert (await app.client.get(f"{API}/image_files/md5/{md5}")).status_code == 404
 
 

@@ -185,7 +185,7 @@ async def test_deletion_during_processing_leaves_no_blobs(
 ) -> None:
     """Everything is stored again, and the file is gone: nothing may be left."""
 
-    class Hindered(FileWorker):
+    class InterruptedWorker(FileWorker):
         async def complete(self, taken: TakenFile, *made: Any) -> bool:
             assert "tracks/1.mp4" in blob_names(idle_app, uploaded["id"])
             assert (await idle_app.client.delete(f"{FILES}/{uploaded['id']}")).status_code == 200
@@ -193,19 +193,19 @@ async def test_deletion_during_processing_leaves_no_blobs(
             assert "tracks/1.mp4" in blob_names(idle_app, uploaded["id"])
             return await super().complete(taken, *made)
 
-    class Watched(ProcessFile):
+    class ObservedProcessFile(ProcessFile):
         async def _store(self, file: File, folder: Path) -> None:
             folders.append(shutil.copytree(folder, folder.with_name("copy-" + folder.name)))
             await super()._store(file, folder)
 
     folders: list[Path] = []
     uploaded = await upload_file(idle_app, clip)
-    work = Hindered(
+    work = InterruptedWorker(
         idle_app.services.database,
         clock=idle_app.services.clock,
         events=FileEvents(idle_app.services.outbox),
     )
-    process = Watched(work, idle_app.services.blobs)
+    process = ObservedProcessFile(work, idle_app.services.blobs)
     (job,) = [
         job
         for job in await idle_app.services.jobs.list_jobs(kind=PROCESS_FILE)
@@ -222,7 +222,7 @@ async def test_a_killed_worker_is_replaced(
     idle_app: AppHarness, clip: bytes, postgres: PostgresServer
 ) -> None:
     uploaded = await upload_file(idle_app, clip)
-    with victim(idle_app) as process:
+    with worker_process(idle_app) as process:
         assert process.stdout is not None
         line = await asyncio.to_thread(process.stdout.readline)
         while b"holding" not in line:
@@ -259,7 +259,7 @@ async def test_only_the_last_worker_may_write(idle_app: AppHarness, clip: bytes)
 
 
 @contextmanager
-def victim(app: AppHarness) -> Iterator["subprocess.Popen[bytes]"]:
+def worker_process(app: AppHarness) -> Iterator["subprocess.Popen[bytes]"]:
     """A media worker in a process of its own that gets stuck in its first file."""
     arguments = [app.services.jobs._conninfo, str(app.services.settings.data)]
     process = subprocess.Popen(

@@ -38,7 +38,7 @@ CONTENT = b"not really a film, but every byte of it"
 
 
 @dataclass(frozen=True)
-class Stage:
+class TokenHarness:
     """The application under a clock of the test's, with one finished render."""
 
     kiln: AppHarness
@@ -80,9 +80,9 @@ async def upload(caller: Uploader) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-async def stage(
+async def harness(
     postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Stage]:
+) -> AsyncIterator[TokenHarness]:
     folder, clock = tmp_path_factory.mktemp("tokens"), SettableClock()
     async with open_app(postgres, folder, template=TEMPLATE) as opened:
         tokens = AccessTokens(StoredSigningKeys(opened.services.database, clock), clock)
@@ -95,7 +95,7 @@ async def stage(
         kiln = AppHarness(services, app, key=opened.key)
         path = await finished_render(kiln)
         found = (await kiln.client.get("/api/v1/organization")).json()
-        yield Stage(kiln, clock, tokens, OrganizationId(UUID(found["id"])), path)
+        yield TokenHarness(kiln, clock, tokens, OrganizationId(UUID(found["id"])), path)
         await kiln.client.aclose()
 
 
@@ -119,40 +119,40 @@ def refusal(answer: httpx.Response) -> str:
     return str(answer.json()["message"])
 
 
-async def test_a_token_opens_the_address_it_was_signed_for(stage: Stage) -> None:
-    for url in (stage.path, f"{BASE_URL}{stage.path}", f"https://proxy.example{stage.path}"):
-        token = await stage.sign(url)
-        answer = await stage.ask(stage.path, token)
+async def test_a_token_opens_the_address_it_was_signed_for(harness: TokenHarness) -> None:
+    for url in (harness.path, f"{BASE_URL}{harness.path}", f"https://proxy.example{harness.path}"):
+        token = await harness.sign(url)
+        answer = await harness.ask(harness.path, token)
         assert (answer.status_code, answer.content) == (200, CONTENT)
-        part = await stage.browser().get(
-            stage.path, headers={"Authorization": f"bearer {token}", "Range": "bytes=4-9"}
+        part = await harness.browser().get(
+            harness.path, headers={"Authorization": f"bearer {token}", "Range": "bytes=4-9"}
         )
         assert (part.status_code, part.content) == (206, CONTENT[4:10])
-        assert (await stage.ask(stage.path, token, method="HEAD")).status_code == 200
+        assert (await harness.ask(harness.path, token, method="HEAD")).status_code == 200
 
 
-async def test_it_is_a_jwt_that_says_when_it_ends(stage: Stage) -> None:
-    _, payload, _ = (await stage.sign(stage.path)).split(".")
+async def test_it_is_a_jwt_that_says_when_it_ends(harness: TokenHarness) -> None:
+    _, payload, _ = (await harness.sign(harness.path)).split(".")
     claims = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
     assert claims["exp"] - claims["iat"] == 3600
-    assert claims["iat"] == int(stage.clock.now().timestamp())
+    assert claims["iat"] == int(harness.clock.now().timestamp())
 
 
-async def test_without_a_token_it_is_a_401(stage: Stage) -> None:
-    assert "Authorization" in refusal(await stage.ask(stage.path, None))
-    assert refusal(await stage.ask(stage.path, ""))
+async def test_without_a_token_it_is_a_401(harness: TokenHarness) -> None:
+    assert "Authorization" in refusal(await harness.ask(harness.path, None))
+    assert refusal(await harness.ask(harness.path, ""))
 
 
-async def test_an_expired_token_is_a_401(stage: Stage) -> None:
-    token = await stage.sign(stage.path)
-    stage.clock.advance(URL_TOKEN_LIFETIME - timedelta(seconds=1))
-    assert (await stage.ask(stage.path, token)).status_code == 200
-    stage.clock.advance(timedelta(seconds=1))
-    assert "expired" in refusal(await stage.ask(stage.path, token))
+async def test_an_expired_token_is_a_401(harness: TokenHarness) -> None:
+    token = await harness.sign(harness.path)
+    harness.clock.advance(URL_TOKEN_LIFETIME - timedelta(seconds=1))
+    assert (await harness.ask(harness.path, token)).status_code == 200
+    harness.clock.advance(timedelta(seconds=1))
+    assert "expired" in refusal(await harness.ask(harness.path, token))
 
 
-async def test_a_tampered_token_is_a_401(stage: Stage) -> None:
-    token = await stage.sign(stage.path)
+async def test_a_tampered_token_is_a_401(harness: TokenHarness) -> None:
+    token = await harness.sign(harness.path)
     header, payload, signature = token.split(".")
     for forged in (
         f"{header}.{payload}.{'A' * len(signature)}",
@@ -161,89 +161,91 @@ async def test_a_tampered_token_is_a_401(stage: Stage) -> None:
         "eyJhbGciOiJub25lIn0.e30.",
         "a.b.c",
     ):
-        assert "is not a valid URL token" in refusal(await stage.ask(stage.path, forged))
+        assert "is not a valid URL token" in refusal(await harness.ask(harness.path, forged))
 
 
-async def test_a_token_for_something_else_is_a_401(stage: Stage) -> None:
-    other = stage.path.replace(".mp4", ".png")
-    token = await stage.sign(other)
-    assert other in refusal(await stage.ask(stage.path, token))
+async def test_a_token_for_something_else_is_a_401(harness: TokenHarness) -> None:
+    other = harness.path.replace(".mp4", ".png")
+    token = await harness.sign(other)
+    assert other in refusal(await harness.ask(harness.path, token))
     for broad in ("/", "/api/v1", "/api/v1/renders"):
         assert refusal(
-            await stage.ask(stage.path, await stage.sign(f"https://evil.example{broad}"))
+            await harness.ask(harness.path, await harness.sign(f"https://evil.example{broad}"))
         )
 
 
-async def test_a_token_that_a_key_signed_opens_everything_below_its_prefix(stage: Stage) -> None:
+async def test_a_token_that_a_key_signed_opens_everything_below_its_prefix(
+    harness: TokenHarness,
+) -> None:
     for prefix in ("/", "/api/v1", f"{BASE_URL}/api/v1/renders", "/api/v1/renders/"):
-        answer = await stage.ask(stage.path, await stage.sign(prefix))
+        answer = await harness.ask(harness.path, await harness.sign(prefix))
         assert (answer.status_code, answer.content) == (200, CONTENT)
     manifest = "/api/v1/transcode/manifest.m3u8"
-    token = await stage.sign("/api/v1/transcode")
-    assert (await stage.ask(manifest, token, params={"url": "https://a.example/"})).is_success
+    token = await harness.sign("/api/v1/transcode")
+    assert (await harness.ask(manifest, token, params={"url": "https://a.example/"})).is_success
     # Neither siblings nor params that were signed otherwise.
-    assert refusal(await stage.ask(stage.path, await stage.sign("/api/v1/render")))
-    assert refusal(await stage.ask(stage.path, await stage.sign("/api/v1/renders?a=1")))
-    assert refusal(await stage.ask(stage.path, token))
+    assert refusal(await harness.ask(harness.path, await harness.sign("/api/v1/render")))
+    assert refusal(await harness.ask(harness.path, await harness.sign("/api/v1/renders?a=1")))
+    assert refusal(await harness.ask(harness.path, token))
 
 
-async def test_a_token_that_a_session_signed_opens_one_thing_only(stage: Stage) -> None:
-    for prefix, is_opened in (("/api/v1/renders", False), (stage.path, True)):
-        token = await stage.tokens.sign_url(stage.organization_id, prefix)
-        assert (await stage.ask(stage.path, token)).is_success is is_opened
+async def test_a_token_that_a_session_signed_opens_one_thing_only(harness: TokenHarness) -> None:
+    for prefix, is_opened in (("/api/v1/renders", False), (harness.path, True)):
+        token = await harness.tokens.sign_url(harness.organization_id, prefix)
+        assert (await harness.ask(harness.path, token)).is_success is is_opened
 
 
-async def test_the_token_of_another_organization_is_a_401(stage: Stage) -> None:
-    stranger = await stage.kiln.other_organization()
-    signed = await stranger.client.post(SIGN, json={"url": stage.path})
-    assert "another" in refusal(await stage.ask(stage.path, signed.json()["token"]))
+async def test_the_token_of_another_organization_is_a_401(harness: TokenHarness) -> None:
+    stranger = await harness.kiln.other_organization()
+    signed = await stranger.client.post(SIGN, json={"url": harness.path})
+    assert "another" in refusal(await harness.ask(harness.path, signed.json()["token"]))
     # With a key it stays a 404, and so does a path that names nothing at all.
-    assert (await stranger.client.get(stage.path)).status_code == 404
+    assert (await stranger.client.get(harness.path)).status_code == 404
     await stranger.client.aclose()
 
 
-async def test_a_token_opens_media_only(stage: Stage) -> None:
-    token = await stage.sign("/api/v1/organization")
-    assert "API key" in refusal(await stage.ask("/api/v1/organization", token))
-    info = stage.path.removesuffix(".mp4")
-    assert refusal(await stage.ask(info, await stage.sign(info)))
-    assert refusal(await stage.ask(info, await stage.sign(info), method="DELETE"))
-    assert refusal(await stage.ask(SIGN, token, method="POST", json={"url": stage.path}))
-    assert (await stage.kiln.client.get(info)).status_code == 200
+async def test_a_token_opens_media_only(harness: TokenHarness) -> None:
+    token = await harness.sign("/api/v1/organization")
+    assert "API key" in refusal(await harness.ask("/api/v1/organization", token))
+    info = harness.path.removesuffix(".mp4")
+    assert refusal(await harness.ask(info, await harness.sign(info)))
+    assert refusal(await harness.ask(info, await harness.sign(info), method="DELETE"))
+    assert refusal(await harness.ask(SIGN, token, method="POST", json={"url": harness.path}))
+    assert (await harness.kiln.client.get(info)).status_code == 200
 
 
 class TestSources:
     SOURCE = "https://cdn.example/film.mp4?a=1&b=x y"
     MANIFEST = "/api/v1/transcode/manifest.m3u8"
 
-    async def test_both_ways_of_signing_open_the_same(self, stage: Stage) -> None:
+    async def test_both_ways_of_signing_open_the_same(self, harness: TokenHarness) -> None:
         base = f"{BASE_URL}/api/v1/transcode"
         for token in (
-            await stage.sign(base, params={"url": self.SOURCE}),
-            await stage.sign(str(httpx.URL(base, params={"url": self.SOURCE}))),
-            await stage.sign(f"{base}?url=other", params={"url": self.SOURCE}),
+            await harness.sign(base, params={"url": self.SOURCE}),
+            await harness.sign(str(httpx.URL(base, params={"url": self.SOURCE}))),
+            await harness.sign(f"{base}?url=other", params={"url": self.SOURCE}),
         ):
             for path in (self.MANIFEST, "/api/v1/transcode/high/1.m4s"):
-                answer = await stage.ask(path, token, params={"url": self.SOURCE})
+                answer = await harness.ask(path, token, params={"url": self.SOURCE})
                 assert answer.json() == {
-                    "organization_id": str(stage.organization_id),
+                    "organization_id": str(harness.organization_id),
                     "proof": "url_token",
                 }
 
-    async def test_another_source_is_a_401(self, stage: Stage) -> None:
-        token = await stage.sign("/api/v1/transcode", params={"url": self.SOURCE})
+    async def test_another_source_is_a_401(self, harness: TokenHarness) -> None:
+        token = await harness.sign("/api/v1/transcode", params={"url": self.SOURCE})
         for params in (
             {},
             {"url": "https://cdn.example/other.mp4"},
             {"url": [self.SOURCE, "https://cdn.example/other.mp4"]},
         ):
-            assert "`url`" in refusal(await stage.ask(self.MANIFEST, token, params=params))
+            assert "`url`" in refusal(await harness.ask(self.MANIFEST, token, params=params))
 
-    async def test_dots_do_not_lead_out(self, stage: Stage) -> None:
-        token = await stage.sign("/api/v1/transcode/high", params={"url": self.SOURCE})
+    async def test_dots_do_not_lead_out(self, harness: TokenHarness) -> None:
+        token = await harness.sign("/api/v1/transcode/high", params={"url": self.SOURCE})
         for path in ("high/%2e%2e/low/1.m4s", "high%2F..%2Flow/1.m4s", "high%5C..%5Clow/1.m4s"):
             url = httpx.URL(f"{BASE_URL}/api/v1/transcode/{path}", params={"url": self.SOURCE})
-            assert refusal(await stage.ask(str(url), token))
+            assert refusal(await harness.ask(str(url), token))
 
 
 @pytest.mark.parametrize(
@@ -260,47 +262,47 @@ class TestSources:
     ],
 )
 async def test_what_cannot_be_signed_is_a_400(
-    stage: Stage, body: bytes, code: str, field: str | None
+    harness: TokenHarness, body: bytes, code: str, field: str | None
 ) -> None:
-    answer = await stage.kiln.client.post(SIGN, content=body)
+    answer = await harness.kiln.client.post(SIGN, content=body)
     assert answer.status_code == 400
     assert answer.json()["error"] == code
     assert answer.json().get("field") == field
 
 
-async def test_signing_needs_a_key(stage: Stage) -> None:
-    assert refusal(await stage.ask(SIGN, None, method="POST", json={"url": stage.path}))
+async def test_signing_needs_a_key(harness: TokenHarness) -> None:
+    assert refusal(await harness.ask(SIGN, None, method="POST", json={"url": harness.path}))
 
 
 class TestMediaTokens:
-    async def test_it_opens_what_it_names_until_it_ends(self, stage: Stage) -> None:
-        ends_at = stage.clock.now() + timedelta(minutes=5)
-        token = await stage.tokens.sign_media(stage.organization_id, stage.path, ends_at)
+    async def test_it_opens_what_it_names_until_it_ends(self, harness: TokenHarness) -> None:
+        ends_at = harness.clock.now() + timedelta(minutes=5)
+        token = await harness.tokens.sign_media(harness.organization_id, harness.path, ends_at)
         query = {"media_token": token}
-        answer = await stage.ask(stage.path, None, params=query)
+        answer = await harness.ask(harness.path, None, params=query)
         assert (answer.status_code, answer.content) == (200, CONTENT)
-        other = stage.path.replace(".mp4", "/mp4")
-        assert "does not allow" in refusal(await stage.ask(other, None, params=query))
-        stage.clock.advance(timedelta(minutes=5))
-        assert "expired" in refusal(await stage.ask(stage.path, None, params=query))
+        other = harness.path.replace(".mp4", "/mp4")
+        assert "does not allow" in refusal(await harness.ask(other, None, params=query))
+        harness.clock.advance(timedelta(minutes=5))
+        assert "expired" in refusal(await harness.ask(harness.path, None, params=query))
 
-    async def test_it_counts_in_its_own_place_only(self, stage: Stage) -> None:
-        ends_at = stage.clock.now() + timedelta(minutes=5)
-        media = await stage.tokens.sign_media(stage.organization_id, stage.path, ends_at)
-        url = await stage.sign(stage.path)
-        assert "is not a URL token" in refusal(await stage.ask(stage.path, media))
+    async def test_it_counts_in_its_own_place_only(self, harness: TokenHarness) -> None:
+        ends_at = harness.clock.now() + timedelta(minutes=5)
+        media = await harness.tokens.sign_media(harness.organization_id, harness.path, ends_at)
+        url = await harness.sign(harness.path)
+        assert "is not a URL token" in refusal(await harness.ask(harness.path, media))
         for values in ([url], [""], [media, media]):
-            assert refusal(await stage.ask(stage.path, None, params={"media_token": values}))
+            assert refusal(await harness.ask(harness.path, None, params={"media_token": values}))
         # A header that was sent is not overlooked.
-        assert refusal(await stage.ask(stage.path, "wrong", params={"media_token": media}))
-        info = stage.path.removesuffix(".mp4")
-        assert refusal(await stage.ask(info, None, params={"media_token": media}))
+        assert refusal(await harness.ask(harness.path, "wrong", params={"media_token": media}))
+        info = harness.path.removesuffix(".mp4")
+        assert refusal(await harness.ask(info, None, params={"media_token": media}))
 
-    async def test_that_of_another_organization_is_a_401(self, stage: Stage) -> None:
-        ends_at = stage.clock.now() + timedelta(minutes=5)
-        token = await stage.tokens.sign_media(OrganizationId(uuid4()), stage.path, ends_at)
+    async def test_that_of_another_organization_is_a_401(self, harness: TokenHarness) -> None:
+        ends_at = harness.clock.now() + timedelta(minutes=5)
+        token = await harness.tokens.sign_media(OrganizationId(uuid4()), harness.path, ends_at)
         assert "another" in refusal(
-            await stage.ask(stage.path, None, params={"media_token": token})
+            await harness.ask(harness.path, None, params={"media_token": token})
         )
 
 
@@ -308,33 +310,37 @@ class TestUploads:
     COLLECTION = "/api/v1/unprocessed_files"
 
     @pytest.fixture
-    async def issued(self, stage: Stage) -> IssuedKey:
-        return await stage.kiln.services.identity.create_key(stage.organization_id, "uploads")
+    async def issued(self, harness: TokenHarness) -> IssuedKey:
+        return await harness.kiln.services.identity.create_key(harness.organization_id, "uploads")
 
-    async def signed(self, stage: Stage, issued: IssuedKey, url: str) -> str:
+    async def signed(self, harness: TokenHarness, issued: IssuedKey, url: str) -> str:
         headers = {"Authorization": f"Bearer {issued.text}"}
         return str(
-            (await stage.browser().post(SIGN, json={"url": url}, headers=headers)).json()["token"]
+            (await harness.browser().post(SIGN, json={"url": url}, headers=headers)).json()["token"]
         )
 
-    async def test_a_browser_uploads_with_a_token(self, stage: Stage, issued: IssuedKey) -> None:
+    async def test_a_browser_uploads_with_a_token(
+        self, harness: TokenHarness, issued: IssuedKey
+    ) -> None:
         for url in (self.COLLECTION, f"{BASE_URL}{self.COLLECTION}"):
-            token = await self.signed(stage, issued, url)
+            token = await self.signed(harness, issued, url)
             for path in (self.COLLECTION, f"{self.COLLECTION}/7/upload"):
-                answer = await stage.ask(path, token, method="POST")
+                answer = await harness.ask(path, token, method="POST")
                 assert answer.json() == {"api_key_id": str(issued.key.id)}
-            assert refusal(await stage.ask(f"{self.COLLECTION}/7/delete", token, method="POST"))
+            assert refusal(await harness.ask(f"{self.COLLECTION}/7/delete", token, method="POST"))
 
-    async def test_a_token_to_read_does_not_upload(self, stage: Stage, issued: IssuedKey) -> None:
+    async def test_a_token_to_read_does_not_upload(
+        self, harness: TokenHarness, issued: IssuedKey
+    ) -> None:
         path = f"{self.COLLECTION}/7/upload"
         for url in (f"{self.COLLECTION}/7", f"https://evil.example{path}"):
-            token = await self.signed(stage, issued, url)
-            assert "only allows reading" in refusal(await stage.ask(path, token, method="POST"))
+            token = await self.signed(harness, issued, url)
+            assert "only allows reading" in refusal(await harness.ask(path, token, method="POST"))
 
-    async def test_it_ends_with_its_key(self, stage: Stage, issued: IssuedKey) -> None:
-        token = await self.signed(stage, issued, self.COLLECTION)
-        await stage.kiln.services.identity.revoke_key(issued.key.key_id)
-        assert "revoked" in refusal(await stage.ask(self.COLLECTION, token, method="POST"))
+    async def test_it_ends_with_its_key(self, harness: TokenHarness, issued: IssuedKey) -> None:
+        token = await self.signed(harness, issued, self.COLLECTION)
+        await harness.kiln.services.identity.revoke_key(issued.key.key_id)
+        assert "revoked" in refusal(await harness.ask(self.COLLECTION, token, method="POST"))
 
 
 class TestSecrets:

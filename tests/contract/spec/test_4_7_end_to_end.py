@@ -91,10 +91,10 @@ async def test_from_the_upload_to_the_manifest(
         assert source.content == data
         assert published["hls_url"].startswith(f"{BASE_URL}{API}/transcode/manifest.m3u8?url=")
         assert published["dash_url"].startswith(f"{BASE_URL}{API}/transcode/manifest.mpd?url=")
-        await only_for_those_who_may(client, published)
+        await requires_access(client, published)
 
 
-async def only_for_those_who_may(client: httpx.AsyncClient, published: Any) -> None:
+async def requires_access(client: httpx.AsyncClient, published: Any) -> None:
     """What is published needs an API key, a session or a signed token."""
     without = {"Authorization": ""}
     for name in ("source_url", "hls_url", "dash_url"):

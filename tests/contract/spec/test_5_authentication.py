@@ -44,7 +44,7 @@ ORGANIZATION = "/api/v1/organization"
 
 
 @dataclass(frozen=True)
-class Parts:
+class AuthServices:
     """The real parts the application under test needs; it has no renders."""
 
     settings: Settings
@@ -56,27 +56,27 @@ class Parts:
 
 
 @pytest.fixture
-async def parts(conninfo: str, tmp_path: Path, clock: SettableClock) -> AsyncIterator[Parts]:
+async def parts(conninfo: str, tmp_path: Path, clock: SettableClock) -> AsyncIterator[AuthServices]:
     database, jobs = Database(conninfo), JobQueue(conninfo)
     await database.open()
     await jobs.open()
     blobs = open_blob_store(None, folder=tmp_path / "blobs")
     settings = Settings()
     quotas = Quotas(database, jobs=jobs, clock=clock, defaults=default_limits(settings))
-    yield Parts(settings, database, blobs, Identity(database, clock), jobs, quotas)
+    yield AuthServices(settings, database, blobs, Identity(database, clock), jobs, quotas)
     await jobs.close()
     await database.close()
 
 
 @pytest.fixture
-async def client(parts: Parts) -> AsyncIterator[httpx.AsyncClient]:
+async def client(parts: AuthServices) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(create_app(parts))  # type: ignore[arg-type]
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
         yield client
 
 
 @pytest.fixture
-async def issued(parts: Parts) -> IssuedKey:
+async def issued(parts: AuthServices) -> IssuedKey:
     organization = await parts.identity.create_organization("Acme", pipelines_enabled=True)
     return await parts.identity.create_key(organization.id, "laptop")
 
@@ -114,7 +114,7 @@ async def test_the_scheme_is_read_in_any_case(client: httpx.AsyncClient, issued:
 
 @pytest.mark.spec("7")
 async def test_every_refusal_is_a_401_that_says_why(
-    client: httpx.AsyncClient, parts: Parts, issued: IssuedKey
+    client: httpx.AsyncClient, parts: AuthServices, issued: IssuedKey
 ) -> None:
     revoked = await parts.identity.create_key(issued.key.organization_id, "old")
     await parts.identity.revoke_key(revoked.key.key_id)
@@ -143,7 +143,7 @@ async def test_every_refusal_is_a_401_that_says_why(
 
 
 async def test_a_revoked_key_stops_at_once(
-    client: httpx.AsyncClient, parts: Parts, issued: IssuedKey
+    client: httpx.AsyncClient, parts: AuthServices, issued: IssuedKey
 ) -> None:
     assert (await ask(client, issued.text)).status_code == 200
     first = await parts.identity.revoke_key(issued.key.key_id)
@@ -152,7 +152,7 @@ async def test_a_revoked_key_stops_at_once(
 
 
 async def test_a_key_revoked_elsewhere_stops_soon(
-    client: httpx.AsyncClient, parts: Parts, issued: IssuedKey, clock: SettableClock
+    client: httpx.AsyncClient, parts: AuthServices, issued: IssuedKey, clock: SettableClock
 ) -> None:
     assert (await ask(client, issued.text)).status_code == 200
     await Identity(parts.database, clock).revoke_key(issued.key.key_id)
@@ -161,7 +161,7 @@ async def test_a_key_revoked_elsewhere_stops_soon(
 
 
 async def test_last_use_is_noted_once_a_minute(
-    client: httpx.AsyncClient, parts: Parts, issued: IssuedKey, clock: SettableClock
+    client: httpx.AsyncClient, parts: AuthServices, issued: IssuedKey, clock: SettableClock
 ) -> None:
     async def last_used_s() -> float | None:
         (key,) = await parts.identity.list_keys(issued.key.organization_id)
@@ -180,7 +180,7 @@ async def test_last_use_is_noted_once_a_minute(
 
 
 async def test_a_busy_key_costs_no_query(
-    parts: Parts, issued: IssuedKey, clock: SettableClock
+    parts: AuthServices, issued: IssuedKey, clock: SettableClock
 ) -> None:
     caller = await parts.identity.authenticate(issued.text)
     await parts.database.close()
@@ -188,7 +188,7 @@ async def test_a_busy_key_costs_no_query(
     await parts.database.open()
 
 
-async def test_keys_are_not_in_the_database(parts: Parts, issued: IssuedKey) -> None:
+async def test_keys_are_not_in_the_database(parts: AuthServices, issued: IssuedKey) -> None:
     secret = issued.text.split("_")[1]
     async with parts.database.connection() as connection:
         rows = await (await connection.execute("SELECT * FROM api_key")).fetchall()
@@ -196,7 +196,7 @@ async def test_keys_are_not_in_the_database(parts: Parts, issued: IssuedKey) -> 
     assert secret not in str(rows)
 
 
-async def test_organizations_and_keys_by_name(parts: Parts, issued: IssuedKey) -> None:
+async def test_organizations_and_keys_by_name(parts: AuthServices, issued: IssuedKey) -> None:
     identity = parts.identity
     with pytest.raises(OrganizationNameTaken):
         await identity.create_organization("Acme")
@@ -218,7 +218,7 @@ async def test_organizations_and_keys_by_name(parts: Parts, issued: IssuedKey) -
 
 
 async def test_a_lent_key_takes_the_place_of_one_given_back(
-    client: httpx.AsyncClient, parts: Parts, issued: IssuedKey
+    client: httpx.AsyncClient, parts: AuthServices, issued: IssuedKey
 ) -> None:
     identity, owner = parts.identity, issued.key.organization_id
     first = await identity.issue_temporary_key(owner, "lent")
@@ -233,7 +233,7 @@ async def test_a_lent_key_takes_the_place_of_one_given_back(
     assert len(await identity.list_keys(owner)) == 3
 
 
-async def test_a_lent_key_is_never_that_of_others(parts: Parts, issued: IssuedKey) -> None:
+async def test_a_lent_key_is_never_that_of_others(parts: AuthServices, issued: IssuedKey) -> None:
     identity, owner = parts.identity, issued.key.organization_id
     other = await identity.create_organization("Other")
     theirs = await identity.create_key(other.id, "lent")
@@ -243,7 +243,9 @@ async def test_a_lent_key_is_never_that_of_others(parts: Parts, issued: IssuedKe
     assert lent.key.id not in (theirs.key.id, issued.key.id)
 
 
-async def test_keys_lent_at_one_time_are_different_ones(parts: Parts, issued: IssuedKey) -> None:
+async def test_keys_lent_at_one_time_are_different_ones(
+    parts: AuthServices, issued: IssuedKey
+) -> None:
     identity, owner = parts.identity, issued.key.organization_id
     for _ in range(2):
         lent = await asyncio.gather(
@@ -256,7 +258,7 @@ async def test_keys_lent_at_one_time_are_different_ones(parts: Parts, issued: Is
 
 
 async def test_switching_pipelines_is_seen_at_once(
-    client: httpx.AsyncClient, parts: Parts, issued: IssuedKey
+    client: httpx.AsyncClient, parts: AuthServices, issued: IssuedKey
 ) -> None:
     assert (await ask(client, issued.text)).json()["pipelines_enabled"] is True
     changed = await parts.identity.set_pipelines(issued.key.organization_id, False)
@@ -266,7 +268,7 @@ async def test_switching_pipelines_is_seen_at_once(
 
 class TestFirstStart:
     async def test_an_empty_database_gets_one_key(
-        self, client: httpx.AsyncClient, parts: Parts
+        self, client: httpx.AsyncClient, parts: AuthServices
     ) -> None:
         issued = await parts.identity.ensure_default(None)
         assert issued is not None
@@ -274,14 +276,18 @@ class TestFirstStart:
         assert (body["name"], body["pipelines_enabled"]) == ("default", True)
         assert await parts.identity.ensure_default(None) is None
 
-    async def test_two_processes_make_one_key(self, parts: Parts, clock: SettableClock) -> None:
+    async def test_two_processes_make_one_key(
+        self, parts: AuthServices, clock: SettableClock
+    ) -> None:
         starts = [Identity(parts.database, clock).ensure_default(None) for _ in range(6)]
         results = await asyncio.gather(*starts)
         assert len([issued for issued in results if issued is not None]) == 1
         (organization,) = await parts.identity.list_organizations()
         assert len(await parts.identity.list_keys(organization.id)) == 1
 
-    async def test_the_operators_key_works(self, client: httpx.AsyncClient, parts: Parts) -> None:
+    async def test_the_operators_key_works(
+        self, client: httpx.AsyncClient, parts: AuthServices
+    ) -> None:
         results = await asyncio.gather(
             *(parts.identity.ensure_default("ef_dev_local") for _ in range(6))
         )
@@ -291,7 +297,7 @@ class TestFirstStart:
         assert (await ask(client, "ef_dev_local")).json()["name"] == "default"
 
     async def test_it_works_whatever_was_there_before(
-        self, client: httpx.AsyncClient, parts: Parts
+        self, client: httpx.AsyncClient, parts: AuthServices
     ) -> None:
         first = await parts.identity.ensure_default(None)
         assert first is not None
@@ -303,19 +309,21 @@ class TestFirstStart:
         assert (await ask(client, first.text)).status_code == 200
 
     async def test_a_key_id_of_another_organization_is_left_alone(
-        self, client: httpx.AsyncClient, parts: Parts, issued: IssuedKey
+        self, client: httpx.AsyncClient, parts: AuthServices, issued: IssuedKey
     ) -> None:
         with pytest.raises(KeyIdTaken):
             await parts.identity.ensure_default(f"ef_mine_{issued.key.key_id}")
         assert (await ask(client, issued.text)).json()["name"] == "Acme"
 
     @pytest.mark.parametrize("text", ["", "secret", "ef_a b_c", "ef__c"])
-    async def test_a_key_no_client_would_send_is_refused(self, parts: Parts, text: str) -> None:
+    async def test_a_key_no_client_would_send_is_refused(
+        self, parts: AuthServices, text: str
+    ) -> None:
         with pytest.raises(InvalidKeyText, match="FRAMEKILN_API_KEY"):
             await parts.identity.ensure_default(text)
         assert await parts.identity.list_organizations() == []
 
-    async def test_no_key_at_all_is_refused(self, parts: Parts) -> None:
+    async def test_no_key_at_all_is_refused(self, parts: AuthServices) -> None:
         with pytest.raises(Unauthenticated, match="Authorization"):
             await parts.identity.authenticate(None)
 
@@ -341,7 +349,9 @@ class TestEveryRequest:
             word in str(lines) for word in (issued.text, "media_token", "tok=", "c4llb4ck")
         )
 
-    async def test_is_counted_by_route(self, parts: Parts, client: httpx.AsyncClient) -> None:
+    async def test_is_counted_by_route(
+        self, parts: AuthServices, client: httpx.AsyncClient
+    ) -> None:
         async with parts.database.transaction() as connection:
             await parts.jobs.defer(connection, NewJob("render.run", {}, "renders"))
         await client.get(ORGANIZATION)
@@ -376,7 +386,7 @@ class TestEveryRequest:
     )
     async def test_metrics_are_not_for_strangers(
         self,
-        parts: Parts,
+        parts: AuthServices,
         changes: dict[str, str],
         peer: str,
         url: str,
@@ -413,7 +423,7 @@ class TestEveryRequest:
 
 
 async def test_health_and_readiness(
-    client: httpx.AsyncClient, parts: Parts, tmp_path: Path
+    client: httpx.AsyncClient, parts: AuthServices, tmp_path: Path
 ) -> None:
     assert (await client.get("/healthz")).json() == {"status": "ok"}
     ready = await client.get("/readyz")
@@ -431,7 +441,7 @@ async def test_health_and_readiness(
 
 
 @pytest.mark.spec("7")
-async def test_a_lost_database_is_a_503(client: httpx.AsyncClient, parts: Parts) -> None:
+async def test_a_lost_database_is_a_503(client: httpx.AsyncClient, parts: AuthServices) -> None:
     await parts.database.close()
     answer = await ask(client, make_key())
     assert answer.status_code == 503

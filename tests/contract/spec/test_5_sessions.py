@@ -289,13 +289,13 @@ class TestSession:
     async def test_a_password_changed_during_a_login_wins(self, place: SessionHarness) -> None:
         email, services = await place.user(), place.services
 
-        class Slow(Passwords):
+        class SlowPasswords(Passwords):
             async def matches(self, password_hash: str | None, password: str) -> bool:
                 is_right = await super().matches(password_hash, password)
                 await services.users.set_password(email, "another password")
                 return is_right
 
-        late = new_sessions(services, Slow(FAST_HASHER), place.clock)
+        late = new_sessions(services, SlowPasswords(FAST_HASHER), place.clock)
         with pytest.raises(LoginFailed):
             await late.log_in(email, PASSWORD)
 

@@ -279,7 +279,7 @@ class TestStepsThatFail:
     async def test_a_step_times_out(
         self, endpoints: EndpointHarness, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        class Endless:
+        class EndlessRunner:
             async def run(self, work: StepWork) -> StepOutput:
                 await asyncio.Event().wait()
                 raise AssertionError("unreachable")
@@ -288,7 +288,10 @@ class TestStepsThatFail:
         line = endpoints.pipelines
         run = await line.start_run(await line.create_pipeline())
         [job] = await line.take_jobs()
-        before, line.handler = line.handler, RunStep(line.services.worker, {"probe": Endless()})
+        before, line.handler = (
+            line.handler,
+            RunStep(line.services.worker, {"probe": EndlessRunner()}),
+        )
         await line.run_job(job)
         line.handler = before
         [shown] = (await line.get_run(run))["steps"]

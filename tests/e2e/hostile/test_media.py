@@ -11,8 +11,8 @@ from tests.support.clips import Clip, make_clip
 from tests.support.hostile_media import (
     gif_bomb,
     gif_of_many_large_pictures,
-    lying_sounds,
     many_cues,
+    mislabelled_sounds,
     png_bomb,
     wav,
     with_count,
@@ -101,7 +101,7 @@ def test_films_with_hostile_sounds_end_beside_a_neighbours(
 ) -> None:
     sounds = {
         "endless.wav": wav(states_bytes=0xFFFF_0000),
-        "samples.m4a": lying_sounds(tmp_path)["samples"],
+        "samples.m4a": mislabelled_sounds(tmp_path)["samples"],
         "channels.wav": wav(channels=400),
     }
     for name, data in sounds.items():

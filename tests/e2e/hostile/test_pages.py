@@ -23,7 +23,7 @@ ORDER = FilmOrder("", width_px=320, height_px=180, fps=Fraction(10), duration_ms
 GREEN = (0, 255, 1)
 
 
-class Machine:
+class LimitedBrowser:
     """A warm browser with small limits, as a worker has it."""
 
     def __init__(self, path: Path) -> None:
@@ -36,14 +36,14 @@ class Machine:
 
 
 @pytest.fixture(scope="module")
-def shared_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    machine = Machine(tmp_path_factory.mktemp("films") / "film.mp4")
-    yield machine
-    machine.warm.close()
+def shared_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LimitedBrowser]:
+    limited = LimitedBrowser(tmp_path_factory.mktemp("films") / "film.mp4")
+    yield limited
+    limited.warm.close()
 
 
 @pytest.fixture
-def machine(shared_machine: Machine) -> Iterator[Machine]:
+def limited(shared_machine: LimitedBrowser) -> Iterator[LimitedBrowser]:
     """After each test, a page of another owner is filmed right."""
     yield shared_machine
     good = replace(ORDER, html="<body style='background: #0f0'>", duration_ms=300)
@@ -86,10 +86,10 @@ GREEDY = {
 
 
 @pytest.mark.parametrize(("script", "limit"), GREEDY.values(), ids=GREEDY)
-def test_a_greedy_page_names_its_limit(machine: Machine, script: str, limit: str) -> None:
+def test_a_greedy_page_names_its_limit(limited: LimitedBrowser, script: str, limit: str) -> None:
     order = replace(ORDER, html=f"<body><script>{script}</script>")
     with pytest.raises(PageOverLimit, match=f"the page used more than {limit}: ") as raised:
-        machine.film("attacker", order)
+        limited.film("attacker", order)
     assert not raised.value.retryable
 
 
@@ -102,15 +102,15 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("script", ENDLESS.values(), ids=ENDLESS)
-def test_an_endless_page_is_blocked(machine: Machine, script: str) -> None:
+def test_an_endless_page_is_blocked(limited: LimitedBrowser, script: str) -> None:
     order = replace(ORDER, html=f"<body><script>{script}</script>")
     for attempt in increasing_limits(PageNeverSettled, BrowserTimeout):
         with attempt as limit_s, pytest.raises(PageBlocked, match="kept its thread busy"):
-            machine.film("attacker", order, FilmLimits(settle_s=limit_s, frame_s=limit_s))
+            limited.film("attacker", order, FilmLimits(settle_s=limit_s, frame_s=limit_s))
 
 
-def test_a_storm_of_timers_is_only_slow(machine: Machine) -> None:
+def test_a_storm_of_timers_is_only_slow(limited: LimitedBrowser) -> None:
     storm = "for (let i = 0; i < 2000; i++) setInterval(() => 0, 1)"
     order = replace(ORDER, html=f"<body><script>{storm}</script>", duration_ms=300)
-    machine.film("attacker", order)
-    assert len(decode_frames(machine.path)) == 3
+    limited.film("attacker", order)
+    assert len(decode_frames(limited.path)) == 3

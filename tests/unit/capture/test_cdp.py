@@ -24,13 +24,13 @@ class Browser:
         self.connection = CdpConnection(read_fd=read_fd, write_fd=write_fd)
         self._received = b""
 
-    def says(self, *messages: dict[str, Any]) -> None:
+    def send(self, *messages: dict[str, Any]) -> None:
         self.writes(b"".join(json.dumps(message).encode() + b"\0" for message in messages))
 
     def writes(self, data: bytes) -> None:
         os.write(self._write_fd, data)
 
-    def hears(self) -> dict[str, Any]:
+    def receive(self) -> dict[str, Any]:
         while b"\0" not in self._received:
             self._received += os.read(self._read_fd, 1 << 16)
         line, _, self._received = self._received.partition(b"\0")
@@ -52,12 +52,12 @@ def browser() -> Iterator[Browser]:
 def test_an_answer_finds_its_question(browser: Browser) -> None:
     first = browser.connection.post("A.a", {"x": 1}, session="s")
     second = browser.connection.post("B.b", session=None)
-    browser.says({"id": second, "result": {"n": 2}}, {"id": first, "result": {"n": 1}})
+    browser.send({"id": second, "result": {"n": 2}}, {"id": first, "result": {"n": 1}})
     assert browser.connection.wait(first, "A.a", within_s=TIMEOUT_S) == {"n": 1}
     assert browser.connection.wait(second, "B.b", within_s=TIMEOUT_S) == {"n": 2}
     asked = {"id": first, "method": "A.a", "params": {"x": 1}, "sessionId": "s"}
-    assert browser.hears() == asked
-    assert browser.hears() == {"id": second, "method": "B.b", "params": {}}
+    assert browser.receive() == asked
+    assert browser.receive() == {"id": second, "method": "B.b", "params": {}}
 
 
 def test_a_message_may_come_in_pieces(browser: Browser) -> None:
@@ -83,7 +83,7 @@ def test_events_reach_the_listener_of_their_session(browser: Browser) -> None:
 
     for session in ("one", "two"):
         browser.connection.listen("E.e", session, partial(hear, session))
-    browser.says(
+    browser.send(
         {"method": "E.e", "params": {"n": 1}, "sessionId": "two"},
         {"method": "E.e", "params": {"n": 2}, "sessionId": "one"},
         {"method": "E.e", "params": {"n": 3}},
@@ -92,13 +92,13 @@ def test_events_reach_the_listener_of_their_session(browser: Browser) -> None:
     assert browser.connection.pump_until(lambda: len(heard) == 2, within_s=TIMEOUT_S)
     assert heard == [("two", {"n": 1}), ("one", {"n": 2})]
     browser.connection.forget("one")
-    browser.says({"method": "E.e", "params": {}, "sessionId": "one"})
+    browser.send({"method": "E.e", "params": {}, "sessionId": "one"})
     assert not browser.connection.pump_until(lambda: len(heard) == 3, within_s=0.05)
 
 
 def test_a_refusal_is_an_error_that_names_the_command(browser: Browser) -> None:
     asked = browser.connection.post("A.a", session=None)
-    browser.says({"id": asked, "error": {"code": -1, "message": "not now"}})
+    browser.send({"id": asked, "error": {"code": -1, "message": "not now"}})
     with pytest.raises(ProtocolError, match=r"A\.a: not now"):
         browser.connection.wait(asked, "A.a", within_s=TIMEOUT_S)
 
@@ -106,16 +106,16 @@ def test_a_refusal_is_an_error_that_names_the_command(browser: Browser) -> None:
 def test_no_answer_is_a_timeout_and_a_late_one_is_dropped(browser: Browser) -> None:
     with pytest.raises(BrowserTimeout, match=r"A\.a did not answer within 0.01 s"):
         browser.connection.call("A.a", session=None, within_s=0.01)
-    late = browser.hears()["id"]
+    late = browser.receive()["id"]
     asked = browser.connection.post("B.b", session=None)
-    browser.says({"id": late, "result": {}}, {"id": asked, "result": {"n": 1}})
+    browser.send({"id": late, "result": {}}, {"id": asked, "result": {"n": 1}})
     assert browser.connection.wait(asked, "B.b", within_s=TIMEOUT_S) == {"n": 1}
 
 
 def test_an_abandoned_answer_is_dropped(browser: Browser) -> None:
     early = browser.connection.post("A.a", session=None)
     asked = browser.connection.post("B.b", session=None)
-    browser.says({"id": early, "error": {"message": "who cares"}}, {"id": asked, "result": {}})
+    browser.send({"id": early, "error": {"message": "who cares"}}, {"id": asked, "result": {}})
     browser.connection.wait(asked, "B.b", within_s=TIMEOUT_S)
     browser.connection.abandon(early)
     with pytest.raises(BrowserTimeout):
@@ -139,7 +139,7 @@ def test_two_full_pipes_do_not_wait_for_each_other(browser: Browser) -> None:
     def play() -> None:
         for start in range(0, len(noise), 4096):
             browser.writes(noise[start : start + 4096])
-        heard.append(browser.hears())
+        heard.append(browser.receive())
 
     player = threading.Thread(target=play)
     player.start()
@@ -157,10 +157,10 @@ def test_a_listener_may_post_but_not_wait(browser: Browser) -> None:
     posted: list[int] = []
     connection.listen("E.e", None, lambda _: posted.append(connection.post("A.a", session=None)))
     connection.listen("F.f", None, wait)
-    browser.says({"method": "E.e", "params": {}})
+    browser.send({"method": "E.e", "params": {}})
     assert connection.pump_until(lambda: bool(posted), within_s=TIMEOUT_S)
-    assert browser.hears()["method"] == "A.a"
-    browser.says({"method": "F.f", "params": {}})
+    assert browser.receive()["method"] == "A.a"
+    browser.send({"method": "F.f", "params": {}})
     with pytest.raises(RuntimeError, match="may not wait"):
         connection.pump_until(lambda: False, within_s=TIMEOUT_S)
 
@@ -174,18 +174,18 @@ def request(number: int, url: str, kind: str = "Image") -> dict[str, Any]:
 def network(browser: Browser) -> PageNetwork:
     known = {"https://a.example/x.png": Resource(b"png", "image/png")}
     network = PageNetwork(Resource(b"<p>x", "text/html"), known.get)
-    browser.says({"id": 1, "result": {}})
+    browser.send({"id": 1, "result": {}})
     network.attach(browser.connection, "s")
-    assert browser.hears()["method"] == "Fetch.enable"
+    assert browser.receive()["method"] == "Fetch.enable"
     return network
 
 
 def answers(browser: Browser, *requests: dict[str, Any]) -> list[tuple[str, Any]]:
     ends: list[Any] = []
     browser.connection.listen("T.end", None, ends.append)
-    browser.says(*requests, {"method": "T.end", "params": {}})
+    browser.send(*requests, {"method": "T.end", "params": {}})
     assert browser.connection.pump_until(lambda: bool(ends), within_s=TIMEOUT_S)
-    heard = [browser.hears() for _ in requests]
+    heard = [browser.receive() for _ in requests]
     return [
         (each["method"], each["params"].get("body") or each["params"].get("errorReason"))
         for each in heard
@@ -233,10 +233,10 @@ def test_time_in_which_the_browser_waits_for_us_does_not_count(
 
     def fetch(_params: dict[str, Any]) -> None:
         hours_s[0] += 3600
-        browser.says({"id": asked, "result": {"n": 1}})
+        browser.send({"id": asked, "result": {"n": 1}})
 
     browser.connection.listen("Fetch.requestPaused", None, fetch)
     asked = browser.connection.post("A.a", session=None)
-    browser.says({"method": "Fetch.requestPaused", "params": {}})
+    browser.send({"method": "Fetch.requestPaused", "params": {}})
     assert browser.connection.wait(asked, "A.a", within_s=TIMEOUT_S) == {"n": 1}
     assert browser.connection.now_s == 0

@@ -44,7 +44,7 @@ def test_a_command_without_a_database_says_so_and_makes_none(
     assert list(tmp_path.iterdir()) == []
 
 
-class Stranger(BaseHTTPRequestHandler):
+class OtherProgram(BaseHTTPRequestHandler):
     """Another program, which knows every address and answers in JSON."""
 
     def do_GET(self) -> None:
@@ -57,8 +57,8 @@ class Stranger(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def stranger() -> Iterator[int]:
-    with HTTPServer(("127.0.0.1", 0), Stranger) as server:
+def other_program() -> Iterator[int]:
+    with HTTPServer(("127.0.0.1", 0), OtherProgram) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_port
         server.shutdown()
@@ -72,7 +72,7 @@ def look(port: int) -> CheckResult:
 
 
 def test_doctor_takes_a_strangers_program_on_the_port_for_what_it_is() -> None:
-    with stranger() as port:
+    with other_program() as port:
         found = look(port)
     assert (found.name, found.state) == ("port", CheckState.MISSING)
     assert "is already in use" in found.detail

@@ -100,11 +100,11 @@ def test_a_refusal_is_final_and_in_the_words_of_the_service(send: Send) -> None:
 
 
 def test_retries_stop_after_the_time_limit(path: Path) -> None:
-    def nobody(request: httpx.Request) -> httpx.Response:
+    def refuse_connection(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused", request=request)
 
     connection = ServiceConnection(
-        "http://desk", "k", retry_within_s=0.05, transport=httpx.MockTransport(nobody)
+        "http://desk", "k", retry_within_s=0.05, transport=httpx.MockTransport(refuse_connection)
     )
     with pytest.raises(ServiceUnreachable, match="does not answer"):
         send_file(connection, "/upload", path, lambda *_: None)

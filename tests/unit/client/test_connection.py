@@ -84,7 +84,7 @@ def test_something_else_at_the_address() -> None:
         service.files.get("f")
 
 
-class Breaks(httpx.SyncByteStream):
+class BrokenBody(httpx.SyncByteStream):
     """A body that breaks off."""
 
     def __iter__(self) -> Iterator[bytes]:
@@ -95,11 +95,11 @@ class Breaks(httpx.SyncByteStream):
 def test_a_download_is_whole_or_not_there(tmp_path: Path) -> None:
     path = tmp_path / "out.mp4"
     service, _ = client(
-        httpx.Response(200, stream=Breaks()), httpx.Response(200, content=b"all of it")
+        httpx.Response(200, stream=BrokenBody()), httpx.Response(200, content=b"all of it")
     )
     service.renders.download("r", path)
     assert path.read_bytes() == b"all of it"
-    service, _ = client(httpx.Response(200, stream=Breaks()), httpx.Response(404, json={}))
+    service, _ = client(httpx.Response(200, stream=BrokenBody()), httpx.Response(404, json={}))
     with pytest.raises(ServiceRefused):
         service.renders.download("r", path)
     assert path.read_bytes() == b"all of it"

@@ -15,7 +15,7 @@ DATA = bytes(range(256)) * 4
 PART_BYTES = 50
 
 
-class Kept:
+class StoredParts:
     """Stands for what is stored: takes parts as the store does, also while others write."""
 
     def __init__(self, next_byte: int, ahead: list[int]) -> None:
@@ -44,7 +44,7 @@ def test_nothing_is_lost_or_doubled(
     pieces: list[int], start: int, next_byte: int, ahead: list[int]
 ) -> None:
     start = min(start, next_byte)
-    kept = Kept(next_byte, ahead)
+    kept = StoredParts(next_byte, ahead)
     end = min(len(DATA), start + sum(pieces))
 
     async def cut() -> None:
@@ -65,7 +65,7 @@ def test_nothing_is_lost_or_doubled(
 
 async def test_the_last_part_waits_for_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks_module, "PART_BYTES", PART_BYTES)
-    kept = Kept(0, [])
+    kept = StoredParts(0, [])
     cutter = PartCutter(kept.keep, start=0, end=100, next_byte=0)
     await cutter.add(DATA[:100])
     assert len(kept.content) == 50
@@ -75,7 +75,7 @@ async def test_the_last_part_waits_for_the_end(monkeypatch: pytest.MonkeyPatch) 
 
 
 async def test_a_little_is_not_kept_when_it_breaks_off() -> None:
-    kept = Kept(0, [])
+    kept = StoredParts(0, [])
     cutter = PartCutter(kept.keep, start=0, end=100, next_byte=0)
     await cutter.add(DATA[:20])
     await cutter.finish(at_least=21)

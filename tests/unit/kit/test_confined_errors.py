@@ -26,13 +26,13 @@ def test_our_errors_are_rebuilt_whole(error: FramekilnError) -> None:
     assert str(rebuilt) == str(error)
 
 
-class WithItsOwnArguments(FramekilnError):
+class ErrorWithArguments(FramekilnError):
     def __init__(self, number: int) -> None:
         super().__init__(f"number {number}", number=number)
 
 
 def test_an_error_of_a_foreign_module_is_not_rebuilt_even_if_it_descends_from_ours() -> None:
-    rebuilt = crossed(WithItsOwnArguments(4))
+    rebuilt = crossed(ErrorWithArguments(4))
     assert type(rebuilt) is ConfinedFailed
     assert "number 4" in rebuilt.message
 

@@ -12,7 +12,7 @@ async def test_the_timeout_stops_while_the_child_is_paused() -> None:
     pause_switch = PauseSwitch()
     sent: list[signal.Signals] = []
 
-    async def be_held() -> None:
+    async def run_paused() -> None:
         async with asyncio.timeout(0.05) as clock:
             with pause_switch.control(sent.append, clock):
                 pause_switch.pause()
@@ -25,7 +25,7 @@ async def test_the_timeout_stops_while_the_child_is_paused() -> None:
                 await asyncio.sleep(60)
 
     with pytest.raises(TimeoutError):
-        await be_held()
+        await run_paused()
     assert sent == [signal.SIGSTOP, signal.SIGCONT]
 
 

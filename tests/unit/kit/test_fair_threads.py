@@ -18,7 +18,7 @@ async def threads() -> AsyncIterator[FairThreads]:
     await threads.close()
 
 
-class Door:
+class BlockedThread:
     """Blocks a thread until it is opened."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Door:
 
 
 async def test_owners_take_turns(threads: FairThreads) -> None:
-    door, done = Door(), list[str]()
+    door, done = BlockedThread(), list[str]()
     blocked = asyncio.create_task(threads.run("a", door.wait))
 
     def note(name: str) -> Callable[[], None]:
@@ -49,7 +49,7 @@ async def test_owners_take_turns(threads: FairThreads) -> None:
 
 
 async def test_one_that_gives_up_blocks_nobody(threads: FairThreads) -> None:
-    door = Door()
+    door = BlockedThread()
     blocked = asyncio.create_task(threads.run("a", door.wait))
     await asyncio.sleep(0)
     given_up = asyncio.create_task(threads.run("a", lambda: None))

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from framekiln.playback.priority import PriorityGate
 
 
-class Ahead:
+class BackgroundTask:
     """Work that nobody waits for; `sent` is what its child received."""
 
     def __init__(self, turns: PriorityGate, work: str) -> None:
@@ -30,7 +30,7 @@ class Ahead:
 
 async def test_requested_work_pauses_background_work() -> None:
     turns = PriorityGate()
-    ahead = Ahead(turns, "next")
+    ahead = BackgroundTask(turns, "next")
     await ahead.has_begun.wait()
     with turns.requested(), turns.requested():
         assert ahead.sent == [signal.SIGSTOP]
@@ -42,7 +42,7 @@ async def test_background_work_does_not_start_while_requests_wait() -> None:
     turns = PriorityGate()
     async with AsyncExitStack() as stack:
         stack.enter_context(turns.requested())
-        ahead = Ahead(turns, "next")
+        ahead = BackgroundTask(turns, "next")
         await asyncio.sleep(0)
         assert not ahead.has_begun.is_set()
     await ahead.has_begun.wait()
@@ -51,7 +51,7 @@ async def test_background_work_does_not_start_while_requests_wait() -> None:
 
 async def test_promoted_work_resumes_and_pauses_the_rest() -> None:
     turns = PriorityGate()
-    wanted, other = Ahead(turns, "wanted"), Ahead(turns, "other")
+    wanted, other = BackgroundTask(turns, "wanted"), BackgroundTask(turns, "other")
     await wanted.has_begun.wait()
     await other.has_begun.wait()
     assert not turns.promote("unknown")
@@ -69,7 +69,7 @@ async def test_promoted_work_resumes_and_pauses_the_rest() -> None:
 async def test_waiting_background_work_can_be_promoted() -> None:
     turns = PriorityGate()
     with turns.requested():
-        ahead = Ahead(turns, "next")
+        ahead = BackgroundTask(turns, "next")
         await asyncio.sleep(0)
         assert turns.promote("next")
         await ahead.has_begun.wait()

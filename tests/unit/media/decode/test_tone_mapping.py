@@ -28,7 +28,7 @@ def pq_nits(signal: float) -> float:
     )
 
 
-def by_hand(nits: float, peak_nits: float) -> float:
+def expected_nits(nits: float, peak_nits: float) -> float:
     """BT.2390 for one grey, then BT.1886."""
     if nits == 0:
         return 0.0
@@ -54,7 +54,7 @@ def test_greys_stay_grey_and_are_as_bright_as_the_recommendation_says(
     signal = hlg_signal(GREYS) if light.curve is TransferCurve.HLG else pq_signal(GREYS)
     made = mapped(signal, light)
     assert np.ptp(made, axis=-1).max() < 0.002
-    wanted = [by_hand(nits, light.peak_nits) for nits in GREYS[:, 0]]
+    wanted = [expected_nits(nits, light.peak_nits) for nits in GREYS[:, 0]]
     assert np.abs(made[:, 1] - wanted).max() < 0.004
 
 

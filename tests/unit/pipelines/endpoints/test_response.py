@@ -30,7 +30,7 @@ NOW = datetime(2030, 1, 1, tzinfo=UTC)
 ANY = OutputRules(None, None)
 
 
-def judge(
+def result_of(
     status: int, content: bytes = b"", rules: OutputRules = ANY, **headers: str
 ) -> AttemptResult:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -44,20 +44,20 @@ def code_of(verdict: AttemptResult) -> str:
 
 @pytest.mark.parametrize("status", [200, 201, 203, 204, 299])
 def test_nothing_in_a_good_answer_is_an_empty_output(status: int) -> None:
-    assert judge(status, b" \r\n") == AttemptSucceeded(StepOutput())
+    assert result_of(status, b" \r\n") == AttemptSucceeded(StepOutput())
 
 
 def test_an_output() -> None:
-    assert judge(200, b'{"metadata": {"n": 1}}') == AttemptSucceeded(StepOutput({"n": 1}))
+    assert result_of(200, b'{"metadata": {"n": 1}}') == AttemptSucceeded(StepOutput({"n": 1}))
 
 
 def test_accepted_whatever_the_body_says() -> None:
-    assert judge(202, b"<html>") == AttemptAccepted()
+    assert result_of(202, b"<html>") == AttemptAccepted()
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 599])
 def test_retryable_statuses(status: int) -> None:
-    verdict = judge(status, retry_after="7")
+    verdict = result_of(status, retry_after="7")
     assert code_of(verdict) == "endpoint_unavailable"
     assert isinstance(verdict, AttemptFailed)
     assert (verdict.is_retryable, verdict.retry_after_s) == (True, 7)
@@ -65,7 +65,7 @@ def test_retryable_statuses(status: int) -> None:
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308, 304, 400, 401, 403, 404, 410, 422, 425])
 def test_refused_for_good(status: int) -> None:
-    verdict = judge(status, retry_after="7", location="https://elsewhere.example/")
+    verdict = result_of(status, retry_after="7", location="https://elsewhere.example/")
     assert code_of(verdict) == "endpoint_refused"
     assert isinstance(verdict, AttemptFailed)
     assert not verdict.is_retryable
@@ -87,22 +87,22 @@ def test_refused_for_good(status: int) -> None:
     ],
 )
 def test_an_invalid_output_fails_the_attempt(content: bytes) -> None:
-    verdict = judge(200, content)
+    verdict = result_of(200, content)
     assert code_of(verdict) == "invalid_output"
     assert isinstance(verdict, AttemptFailed)
     assert not verdict.is_retryable
 
 
 def test_compressed_answers_are_refused() -> None:
-    assert code_of(judge(200, b"\x1f\x8b", content_encoding="gzip")) == "endpoint_refused"
+    assert code_of(result_of(200, b"\x1f\x8b", content_encoding="gzip")) == "endpoint_refused"
 
 
 def test_annotations_lie_inside_the_window_and_on_tracks_of_the_file() -> None:
     rules = OutputRules(Window(1, 1000, 2000, 500), [1])
     note = b'{"annotations": [{"kind": "face", "start_ms": %d, "end_ms": 1500, "track_id": %d}]}'
-    assert isinstance(judge(200, note % (1000, 1), rules), AttemptSucceeded)
-    assert code_of(judge(200, note % (999, 1), rules)) == "invalid_output"
-    assert code_of(judge(200, note % (1000, 2), rules)) == "invalid_output"
+    assert isinstance(result_of(200, note % (1000, 1), rules), AttemptSucceeded)
+    assert code_of(result_of(200, note % (999, 1), rules)) == "invalid_output"
+    assert code_of(result_of(200, note % (1000, 2), rules)) == "invalid_output"
 
 
 @pytest.mark.parametrize(
@@ -137,6 +137,6 @@ def test_no_answer() -> None:
 
 def test_results_survive_a_json_round_trip() -> None:
     note = b'{"annotations": [{"kind": "face", "start_ms": 0.5, "end_ms": 1, "label": "a"}]}'
-    for verdict in (judge(200, note), judge(500), judge(404)):
+    for verdict in (result_of(200, note), result_of(500), result_of(404)):
         assert isinstance(verdict, AttemptSucceeded | AttemptFailed)
         assert result_from_json(result_to_json(verdict)) == verdict
