@@ -106,7 +106,7 @@ class TestWritingAndReading:
         assert await store.create("once", b"second") is False
         assert await store.get("once") == b"first"
 
-    async def test_of_many_creators_one_wins(self, store: BlobStore) -> None:
+    async def test_only_one_concurrent_create_succeeds(self, store: BlobStore) -> None:
         answers = await asyncio.gather(*(store.create("race", b"%d" % n) for n in range(8)))
         assert answers.count(True) == 1
         assert await store.get("race") == b"%d" % answers.index(True)
@@ -230,7 +230,7 @@ class TestAbsence:
         with pytest.raises(BlobNotFound):
             await read(store, "no/such", start=start, end=end)
 
-    async def test_there_is_no_info(self, store: BlobStore) -> None:
+    async def test_info_is_none(self, store: BlobStore) -> None:
         assert await store.info("no/such") is None
 
     async def test_a_folder_of_blobs_is_not_a_blob(self, store: BlobStore) -> None:

@@ -99,7 +99,7 @@ class TestMotionBlur:
         ("animation", "left_px"),
         [("none", 100), ("move 100ms both", 220), ("move 1s 2s both", 100)],
     )
-    def test_what_stands_is_sharp(self, load: Load, animation: str, left_px: int) -> None:
+    def test_a_still_element_is_not_blurred(self, load: Load, animation: str, left_px: int) -> None:
         box = "<ef-motionblur><div id=box></div></ef-motionblur>"
         still = self.MOVE.replace("1200px", "120px").replace("move 1s linear both", animation)
         row = load(still + scene(box)).picture(500)[130, :, 0]

@@ -273,7 +273,7 @@ class TestAnswers:
             (Answer(200, b" " * (5 << 20)), "invalid_output"),
         ],
     )
-    async def test_a_failure_for_good(
+    async def test_a_permanent_failure_fails_the_run(
         self, endpoints: EndpointHarness, endpoint_receiver: TlsReceiver, answer: Answer, code: str
     ) -> None:
         endpoint_receiver.answer(answer)

@@ -271,7 +271,7 @@ class TestRedirects:
         assert caught.value.details["rule"] == rule
         assert len(receiver.requests) == 1
 
-    async def test_have_an_end(self, receiver: Receiver) -> None:
+    async def test_are_limited(self, receiver: Receiver) -> None:
         receiver.answer(Answer(302, headers={"Location": "/again"}))
         with pytest.raises(FetchRefused, match="more than 3 redirects"):
             await get(allowing(receiver), receiver.url())
@@ -335,7 +335,7 @@ class TestCaps:
 
 class TestFailures:
     @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503])
-    async def test_what_may_pass_is_retryable(self, receiver: Receiver, status: int) -> None:
+    async def test_temporary_statuses_are_retryable(self, receiver: Receiver, status: int) -> None:
         receiver.answer(Answer(status, body=b"trouble"))
         with pytest.raises(FetchFailed, match=str(status)) as caught:
             await get(allowing(receiver), receiver.url())
@@ -344,7 +344,9 @@ class TestFailures:
         assert (caught.value.code, caught.value.blame) == ("fetch_failed", Blame.REMOTE)
 
     @pytest.mark.parametrize("status", [304, 400, 401, 403, 404, 410])
-    async def test_what_stays_is_not(self, receiver: Receiver, status: int) -> None:
+    async def test_permanent_statuses_are_not_retryable(
+        self, receiver: Receiver, status: int
+    ) -> None:
         receiver.answer(Answer(status))
         with pytest.raises(FetchFailedPermanently, match=str(status)) as caught:
             await get(allowing(receiver), receiver.url())

@@ -152,7 +152,9 @@ def with_shallow_bodies(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_made_up_requests(operation: str, address: Address, session: requests.Session) -> None:
+def test_generated_requests_get_described_responses(
+    operation: str, address: Address, session: requests.Session
+) -> None:
     """Right and wrong ones, with the key and without: never a 5xx, always as described."""
     from schemathesis.generation.feedback import FeedbackSources  # noqa: PLC0415
     from schemathesis.pytest._test_builder import build_operation_test  # noqa: PLC0415

@@ -159,7 +159,7 @@ def test_nothing_is_heard_where_nobody_speaks(moonshine: Transcriber, kind: str)
     assert moonshine.detect_language(sounds[kind].astype(np.float32)) is None
 
 
-def test_a_missing_model_is_stood_in_for_and_that_is_said(tmp_path: Path) -> None:
+def test_a_missing_model_is_replaced_with_a_warning(tmp_path: Path) -> None:
     settings = folder_with(tmp_path / "some", "moonshine", "voice")
     opened = load_engine(settings)
     assert (opened.engine.name, opened.is_fallback) == ("moonshine-tiny", True)

@@ -216,7 +216,9 @@ class TestRecipients:
 
 
 class TestBadReceivers:
-    async def test_500_twice_then_200(self, webhooks: WebhookHarness, receiver: Receiver) -> None:
+    async def test_failed_attempts_are_retried_after_increasing_delays(
+        self, webhooks: WebhookHarness, receiver: Receiver
+    ) -> None:
         receiver.answer_next(Answer(500, body=b"ou\0ch " * 200), Answer(503))
         receiver.answer(Answer(204))
         subscription = await webhooks.subscribe(receiver.url())

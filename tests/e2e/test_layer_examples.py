@@ -53,7 +53,7 @@ def test_what_is_made_by_the_service_is_what_the_guide_promises(typed: Path, nam
         assert likeness.tile_difference < 12
 
 
-def test_a_plan_and_a_frame(typed: Path) -> None:
+def test_the_example_of_a_plan_and_a_frame_works(typed: Path) -> None:
     plan = [json.loads(line) for line in (typed / "said.txt").read_text().splitlines()]
     assert ["go", 2.7, 4] in plan
     with Image.open(typed / "countdown.jpg") as frame:

@@ -125,7 +125,7 @@ def test_a_definition_that_publishes_what_was_hidden_is_warned_of(terminal: Term
     assert [each["code"] for each in version["warnings"]] == ["original_published"]
 
 
-def test_a_batch(terminal: Terminal, film: Path, tmp_path: Path) -> None:
+def test_a_batch_reports_its_runs(terminal: Terminal, film: Path, tmp_path: Path) -> None:
     terminal.pipeline("batched", look=step("probe"))
     file_id = terminal.ask("upload", str(film), "--wait")["id"]
     other = make_clip(tmp_path / "other.mp4").rename(tmp_path / "renamed.mp4")

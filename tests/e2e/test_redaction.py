@@ -116,7 +116,7 @@ def test_the_rabbit_is_on_no_picture(hidden: RedactedGuide) -> None:
         assert np.percentile(edges[1], 99) <= 3
 
 
-def test_everything_else_is_as_it_was(hidden: RedactedGuide) -> None:
+def test_pixels_outside_the_boxes_are_unchanged(hidden: RedactedGuide) -> None:
     for t_ms, was, is_now in before_and_after(hidden):
         _, _, right, _ = box_at(hidden.boxes, t_ms)
         # A box moves while its picture is on screen, and has a margin of a twentieth.

@@ -76,7 +76,7 @@ def test_it_shows_what_its_goldens_show(rendered: RenderedComposition, tmp_path:
     assert differing == {}
 
 
-def test_it_sounds_as_it_should(rendered: RenderedComposition) -> None:
+def test_the_sound_is_as_expected(rendered: RenderedComposition) -> None:
     if not rendered.is_film:
         assert measure_file(rendered.path).audio is None
         return
@@ -91,7 +91,7 @@ def test_it_sounds_as_it_should(rendered: RenderedComposition) -> None:
         assert heard == pytest.approx(level.rms, rel=0.03, abs=SILENCE_LEVEL), level
 
 
-def test_there_are_enough_of_them() -> None:
+def test_every_folder_has_its_goldens() -> None:
     """A folder without its files would not be walked, and nobody would see."""
     assert {each.folder for each in ALL} == {path for path in FOLDER.iterdir() if path.is_dir()}
     assert len(ALL) >= 20

@@ -94,7 +94,9 @@ async def test_an_empty_list(app: AppHarness) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("path", [VIDEOS, TEMPLATES])
-async def test_pages_that_cannot_be(app: AppHarness, path: str, query: dict[str, Any]) -> None:
+async def test_invalid_page_numbers_are_rejected_with_a_path(
+    app: AppHarness, path: str, query: dict[str, Any]
+) -> None:
     answer = await app.client.get(path, params=query)
     assert answer.status_code == 422
     assert answer.json()["issues"][0]["path"] in query

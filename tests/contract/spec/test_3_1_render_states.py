@@ -83,7 +83,7 @@ def test_everything_but_the_start_can_be_entered_from_the_start() -> None:
     assert reached == set(S)
 
 
-async def test_the_usual_life(app: AppHarness, work: RenderWorker) -> None:
+async def test_a_render_goes_through_all_states(app: AppHarness, work: RenderWorker) -> None:
     render_id = await create(app)
     seen = [await status_of(app, render_id)]
     render = await start(work, render_id, job=1)

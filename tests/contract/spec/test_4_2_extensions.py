@@ -60,7 +60,9 @@ async def ended(app: AppHarness, video_id: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("extension", FILMS)
-async def test_a_film(app: AppHarness, extension: str, tmp_path: Path) -> None:
+async def test_a_film_has_the_codec_of_its_extension(
+    app: AppHarness, extension: str, tmp_path: Path
+) -> None:
     media_type, codec = FILMS[extension]
     video = await ended(app, await create_video(app, halves(extension=extension)))
     assert video["is_ready"], video

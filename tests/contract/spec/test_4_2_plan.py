@@ -204,9 +204,11 @@ async def test_a_wrong_config_is_rejected_before_anything_is_fetched(
 
 
 @pytest.mark.parametrize("is_uploaded", [False, True])
-async def test_what_a_file_holds(app: AppHarness, host: MediaServer, *, is_uploaded: bool) -> None:
-    async def look(name: str, looked_as: str) -> dict[str, Any]:
-        parts: dict[str, Any] = {"type": (None, looked_as)}
+async def test_metadata_describes_video_audio_and_image(
+    app: AppHarness, host: MediaServer, *, is_uploaded: bool
+) -> None:
+    async def look(name: str, type_: str) -> dict[str, Any]:
+        parts: dict[str, Any] = {"type": (None, type_)}
         if is_uploaded:
             parts["file"] = (name, (host.folder / name).read_bytes())
         else:
@@ -254,7 +256,7 @@ async def test_files_that_cannot_be_looked_at(app: AppHarness, case: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "looked_as", "path"),
+    ("name", "type_", "path"),
     [
         ("text.txt", "video", "url"),
         ("text.txt", "image", "url"),
@@ -262,15 +264,15 @@ async def test_files_that_cannot_be_looked_at(app: AppHarness, case: str) -> Non
         ("missing.mp4", "video", "url"),
     ],
 )
-async def test_files_that_are_something_else(
-    app: AppHarness, host: MediaServer, name: str, looked_as: str, path: str
+async def test_metadata_of_another_type_is_refused_with_a_path(
+    app: AppHarness, host: MediaServer, name: str, type_: str, path: str
 ) -> None:
-    answer = await app.client.post(METADATA, json={"type": looked_as, "url": host.url(f"/{name}")})
+    answer = await app.client.post(METADATA, json={"type": type_, "url": host.url(f"/{name}")})
     assert answer.status_code == 422, answer.text
     assert answer.json()["issues"][0]["path"] == path
 
 
-async def test_rules_that_look_at_media(app: AppHarness, host: MediaServer) -> None:
+async def test_rules_check_the_media_of_an_input(app: AppHarness, host: MediaServer) -> None:
     body = template_body(
         inputs={"source": "required|media:video|duration_max:2.5"},
         default_values={"source": host.url("/clip.mp4")},

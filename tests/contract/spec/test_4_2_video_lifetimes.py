@@ -60,7 +60,7 @@ async def test_deleting_a_video_that_is_being_made_stops_it(app: AppHarness) -> 
     assert await app.services.render_worker.take_slice(render, job_id=1, after=None) is None
 
 
-async def test_ids_that_are_none(app: AppHarness) -> None:
+async def test_malformed_ids_are_not_found(app: AppHarness) -> None:
     for name in ("x", "a" * 300, "abcdefghi-"):
         answer = await app.client.get(f"{VIDEOS}/{name}")
         assert (answer.status_code, answer.json()["error"]) == (404, "video_not_found")
@@ -189,7 +189,7 @@ async def video_events(app: AppHarness) -> list[dict[str, Any]]:
         return [json.loads(row["body"]) for row in await cursor.fetchall()]
 
 
-async def test_webhooks_hear_of_every_video(
+async def test_webhooks_get_events_of_every_video(
     postgres: PostgresServer, tmp_path: Path, film: bytes
 ) -> None:
     allow = frozenset({"127.0.0.1"})

@@ -125,7 +125,7 @@ async def test_multipart_as_the_published_client_sends_it(app: AppHarness) -> No
     assert (kept.expires_at - kept.created_at).total_seconds() == 24 * 3600
 
 
-async def test_an_upload_is_nobody_elses(app: AppHarness) -> None:
+async def test_the_upload_of_another_video_cannot_be_used(app: AppHarness) -> None:
     layers = [{"id": "u", "type": "image"}]
     parts: dict[str, Any] = {
         "config": (None, json.dumps(plain_config(layers=layers))),

@@ -199,7 +199,7 @@ async def test_the_newest_render_of_an_md5_is_found(app: AppHarness) -> None:
 
 
 @pytest.mark.spec("7")
-async def test_an_md5_that_nobody_has(app: AppHarness) -> None:
+async def test_an_unknown_md5_is_not_found(app: AppHarness) -> None:
     md5 = uuid4().hex
     await (await app.other_organization()).create(html="<p>x", md5=md5)
     await app.create(html="<p>none")

@@ -87,7 +87,7 @@ class TestRegistering:
             ({"mime_type": 5}, "mime_type"),
         ],
     )
-    async def test_what_is_refused(
+    async def test_invalid_fields_are_refused_by_name(
         self, app: AppHarness, change: dict[str, Any], field: str
     ) -> None:
         body = {"filename": "a", "type": "video", "byte_size": 1, **change}
@@ -99,7 +99,9 @@ class TestRegistering:
     @pytest.mark.parametrize(
         ("kind", "limit"), [("video", 1 << 30), ("image", 16 << 20), ("caption", 2 << 20)]
     )
-    async def test_how_large_it_may_be(self, app: AppHarness, kind: str, limit: int) -> None:
+    async def test_files_above_the_limit_of_their_type_are_too_large(
+        self, app: AppHarness, kind: str, limit: int
+    ) -> None:
         assert (await create(app, type=kind, byte_size=limit))["byte_size"] == limit
         body = {"filename": "a", "type": kind, "byte_size": limit + 1}
         answer = await app.client.post(FILES, json=body)
@@ -115,7 +117,9 @@ class TestRegistering:
             ("2099-01-01T00:00:00Z", "exceeds_max_retention"),
         ],
     )
-    async def test_when_it_may_expire(self, app: AppHarness, expires_at: str, code: str) -> None:
+    async def test_invalid_expiry_is_refused(
+        self, app: AppHarness, expires_at: str, code: str
+    ) -> None:
         body = {"filename": "a", "type": "video", "byte_size": 1, "expires_at": expires_at}
         answer = await app.client.post(FILES, json=body)
         assert (answer.status_code, answer.json()["error"]) == (400, code)
@@ -280,7 +284,9 @@ class TestSmallFiles:
         assert (await app.client.get(f"{FILES}/md5/{wrong}")).status_code == 404
         assert blob_names(app, record["id"]) == set()
 
-    async def test_finished_by_two_at_once(self, app: AppHarness, png: bytes) -> None:
+    async def test_concurrent_uploads_complete_the_file_once(
+        self, app: AppHarness, png: bytes
+    ) -> None:
         record = await create(app, type="image", byte_size=len(png))
         path = f"{FILES}/{record['id']}/upload"
         answers = await asyncio.gather(*(upload(app, path, png) for _ in range(3)))

@@ -194,7 +194,7 @@ async def test_a_file_that_came_as_tracks(app: AppHarness, spoken: dict[str, Any
     assert normal_words(words[0]["text"] + " " + words[1]["text"]) == TEXT.split()[:2]
 
 
-async def test_what_cannot_be_transcribed(
+async def test_files_without_audio_are_refused(
     app: AppHarness, spoken: dict[str, Any], mute: dict[str, Any]
 ) -> None:
     created = await create(app, filename="later.mp4")

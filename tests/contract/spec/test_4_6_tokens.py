@@ -164,7 +164,7 @@ async def test_a_tampered_token_is_a_401(harness: TokenHarness) -> None:
         assert "is not a valid URL token" in refusal(await harness.ask(harness.path, forged))
 
 
-async def test_a_token_for_something_else_is_a_401(harness: TokenHarness) -> None:
+async def test_a_token_for_another_url_is_a_401(harness: TokenHarness) -> None:
     other = harness.path.replace(".mp4", ".png")
     token = await harness.sign(other)
     assert other in refusal(await harness.ask(harness.path, token))
@@ -241,7 +241,7 @@ class TestSources:
         ):
             assert "`url`" in refusal(await harness.ask(self.MANIFEST, token, params=params))
 
-    async def test_dots_do_not_lead_out(self, harness: TokenHarness) -> None:
+    async def test_dots_cannot_leave_the_signed_prefix(self, harness: TokenHarness) -> None:
         token = await harness.sign("/api/v1/transcode/high", params={"url": self.SOURCE})
         for path in ("high/%2e%2e/low/1.m4s", "high%2F..%2Flow/1.m4s", "high%5C..%5Clow/1.m4s"):
             url = httpx.URL(f"{BASE_URL}/api/v1/transcode/{path}", params={"url": self.SOURCE})
@@ -344,7 +344,9 @@ class TestUploads:
 
 
 class TestSecrets:
-    async def test_all_processes_share_one(self, database: Database, clock: SettableClock) -> None:
+    async def test_all_processes_share_one_signing_key(
+        self, database: Database, clock: SettableClock
+    ) -> None:
         starts = [StoredSigningKeys(database, clock) for _ in range(6)]
         found = await asyncio.gather(*(keys.current() for keys in starts))
         assert len({key.secret for key in found}) == 1

@@ -136,7 +136,7 @@ async def test_presets_are_listed(app: AppHarness) -> None:
     assert [each["id"] for each in found] == ["high", "720p", "480p", "360p", "scrub", "audio"]
 
 
-async def test_parts_of_segments(player: PlayerClient) -> None:
+async def test_segments_answer_ranges_and_etags(player: PlayerClient) -> None:
     whole = await player.get("high/1.m4s")
     part = await player.get("high/1.m4s", headers={"Range": "bytes=4-7"})
     assert (part.status_code, part.content) == (206, whole.content[4:8])

@@ -68,7 +68,7 @@ class TestTasks:
         pending = await pipelines.get("pipeline-reviews", status="pending")
         assert task in pending["reviews"]
 
-    async def test_approved_as_it_is(self, pipelines: PipelineHarness) -> None:
+    async def test_approval_passes_the_annotations_on(self, pipelines: PipelineHarness) -> None:
         run, task = await waiting(pipelines)
         decided = await pipelines.create(f"pipeline-reviews/{task['id']}/approve")
         key = await pipelines.app.services.identity.authenticate(pipelines.app.key)
@@ -81,7 +81,9 @@ class TestTasks:
         assert inputs["look"] == FOUND
         assert inputs["check"].metadata["decision"] == "approved"
 
-    async def test_corrected(self, pipelines: PipelineHarness) -> None:
+    async def test_corrections_replace_the_annotations_of_their_kinds(
+        self, pipelines: PipelineHarness
+    ) -> None:
         _run, task = await waiting(pipelines)
         moved = {"kind": "face", "start_ms": 0, "end_ms": 900}
         added = {"kind": "plate", "start_ms": 5, "end_ms": 6}

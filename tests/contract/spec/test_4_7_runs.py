@@ -274,7 +274,7 @@ class TestCancellation:
 
 
 class TestOutputs:
-    async def test_by_run_and_by_file(self, pipelines: PipelineHarness) -> None:
+    async def test_outputs_are_listed_by_run_and_by_file(self, pipelines: PipelineHarness) -> None:
         runner = pipelines.handler.runners["probe"]
         assert isinstance(runner, ScriptedRunner)
         file, pipeline = await pipelines.add_file(), await pipelines.create_pipeline(TWO)
@@ -337,7 +337,7 @@ class TestBatches:
         assert (await pipelines.get("pipeline-batches"))["batches"][0] == shown
 
     @pytest.mark.spec("2.11")
-    async def test_counts(self, pipelines: PipelineHarness) -> None:
+    async def test_a_batch_counts_runs_by_status(self, pipelines: PipelineHarness) -> None:
         runner = pipelines.handler.runners["probe"]
         assert isinstance(runner, ScriptedRunner)
         definition = {

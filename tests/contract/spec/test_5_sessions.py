@@ -325,7 +325,7 @@ class TestSigning:
         tokens = place.services.tokens
         assert await tokens.read_url(token, RequestTarget(f"{path}/index")) == place.organization.id
 
-    async def test_such_a_token_never_uploads(self, place: SessionHarness) -> None:
+    async def test_a_session_token_cannot_upload(self, place: SessionHarness) -> None:
         browser, asked = await place.logged_in(), RequestTarget("/api/v1/unprocessed_files")
         for route in ("/ef-sign-url", "/api/v1/url-token"):
             answer = await browser.post(route, json={"url": asked.path}, headers=OWN)
@@ -333,7 +333,9 @@ class TestSigning:
                 await place.services.tokens.read_upload(answer.json()["token"], asked)
 
     @pytest.mark.parametrize("route", SIGN_ROUTES)
-    async def test_what_it_refuses(self, place: SessionHarness, route: str) -> None:
+    async def test_invalid_bodies_and_methods_are_refused(
+        self, place: SessionHarness, route: str
+    ) -> None:
         browser = await place.logged_in()
         for body in (b"", b"{}", b"[]", b'{"url": null}', b"nonsense"):
             answer = await browser.post(route, content=body, headers=OWN)

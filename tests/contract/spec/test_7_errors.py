@@ -62,7 +62,7 @@ async def test_what_is_not_in_the_future(app: AppHarness) -> None:
 
 
 @pytest.mark.spec("8")
-async def test_what_is_too_far_away(app: AppHarness) -> None:
+async def test_expiry_beyond_the_retention_is_refused(app: AppHarness) -> None:
     for instant in (datetime.max.replace(tzinfo=UTC), in_days(31), in_days(30.001)):
         assert await refusal(app, instant.isoformat()) == "exceeds_max_retention"
 

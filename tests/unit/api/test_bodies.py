@@ -112,7 +112,7 @@ async def test_a_body_that_says_it_is_large_is_not_read() -> None:
         b"{} {}",
     ],
 )
-def test_what_is_not_json(raw: bytes) -> None:
+def test_malformed_json_is_rejected(raw: bytes) -> None:
     with pytest.raises(MalformedJson) as caught:
         parse_json(raw)
     assert caught.value.message.startswith("the body ")

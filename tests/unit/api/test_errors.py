@@ -158,7 +158,7 @@ async def test_statuses(
         assert set(answer.json()) == {"error", "message"}
 
 
-async def test_details_stand_beside_and_replace_nothing(client: httpx.AsyncClient) -> None:
+async def test_details_are_added_to_the_fields_of_an_error(client: httpx.AsyncClient) -> None:
     body = (await client.get("/api/v1/renders/raise/missing")).json()
     assert body == {"error": "not_found", "message": "no such file", "file_ids": ["1"]}
 

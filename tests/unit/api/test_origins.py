@@ -69,7 +69,7 @@ def test_own_hosts(sent_to: str, is_ours: bool) -> None:
     assert is_own_host(sent_to, HOSTS) is is_ours
 
 
-def test_the_page_behind_a_request() -> None:
+def test_page_origin_prefers_the_origin_header() -> None:
     assert page_origin(Headers({})) is None
     assert page_origin(Headers({"origin": "HTTPS://A.example"})) == "https://a.example"
     assert page_origin(Headers({"referer": "https://a.example:443/x?y"})) == "https://a.example"
@@ -91,7 +91,7 @@ def test_the_page_behind_a_request() -> None:
         ("https://kiln.example:bad/", False),
     ],
 )
-def test_addresses_of_ours(url: str, is_ours: bool) -> None:
+def test_own_urls_are_recognized(url: str, is_ours: bool) -> None:
     assert is_own_url(url, host("kiln.example"), SECURE) is is_ours
 
 

@@ -120,7 +120,7 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def test_the_whole(client: httpx.AsyncClient) -> None:
+async def test_without_a_range_all_bytes_are_sent(client: httpx.AsyncClient) -> None:
     answer = await client.get("/film")
     assert answer.status_code == 200
     assert answer.content == CONTENT
@@ -132,7 +132,7 @@ async def test_the_whole(client: httpx.AsyncClient) -> None:
     assert "filename*=UTF-8''m%C3%BCll.mp4" in answer.headers["content-disposition"]
 
 
-async def test_a_part(client: httpx.AsyncClient) -> None:
+async def test_one_range_is_answered_with_206(client: httpx.AsyncClient) -> None:
     answer = await client.get("/film", headers={"Range": "bytes=300-1299"})
     assert answer.status_code == 206
     assert answer.content == CONTENT[300:1300]
@@ -171,7 +171,9 @@ async def test_head_returns_the_full_size(client: httpx.AsyncClient) -> None:
         {"If-None-Match": '"v1"', "Range": "bytes=0-1"},
     ],
 )
-async def test_not_sent_again(client: httpx.AsyncClient, headers: dict[str, str]) -> None:
+async def test_a_matching_etag_is_answered_with_304(
+    client: httpx.AsyncClient, headers: dict[str, str]
+) -> None:
     answer = await client.get("/film", headers=headers)
     assert answer.status_code == 304
     assert answer.content == b""

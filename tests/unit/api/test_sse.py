@@ -26,7 +26,7 @@ from framekiln.kit.errors import CompositionFailed, Unavailable
 from framekiln.kit.ids import ApiKeyId, OrganizationId, UserId
 
 
-def test_an_event() -> None:
+def test_an_event_is_a_name_and_json() -> None:
     assert event("size", {"size": 12}) == b'event: size\ndata: {"size":12}\n\n'
 
 
@@ -82,7 +82,7 @@ async def sent_by(events: AsyncGenerator[bytes]) -> bytes:
     return b"".join(message.get("body", b"") for message in sent[1:])
 
 
-async def test_a_stream() -> None:
+async def test_a_stream_sends_its_events_in_order() -> None:
     async def events() -> AsyncGenerator[bytes]:
         yield event("size", {"size": 1})
         yield event("complete", {})

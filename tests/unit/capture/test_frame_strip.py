@@ -26,7 +26,7 @@ def test_two_colours_are_no_number() -> None:
     assert read_strip(strip[0]) is None
 
 
-def test_the_right_strip_is_right() -> None:
+def test_a_correct_strip_is_accepted() -> None:
     strip = FrameStrip()
     for number in range(300):
         strip.check(number, row(number))

@@ -53,7 +53,7 @@ def run(*words: str) -> str:
         ("import framekiln.worker.speech_handlers", ("cv2", "onnxruntime")),
     ],
 )
-def test_a_process_does_without(statement: str, unwanted: tuple[str, ...]) -> None:
+def test_a_process_does_not_import(statement: str, unwanted: tuple[str, ...]) -> None:
     assert imported_by(statement).isdisjoint(unwanted)
 
 

@@ -91,7 +91,7 @@ def test_an_answer_that_was_lost_costs_nothing(send: Send) -> None:
     assert desk.asked[2:4] == ["GET", "POST bytes 300-599/1000"]
 
 
-def test_a_refusal_is_final_and_in_the_words_of_the_service(send: Send) -> None:
+def test_a_refusal_is_not_retried_and_has_the_message_of_the_service(send: Send) -> None:
     desk = UploadService(len(DATA), faults=[None, 410])
     with pytest.raises(ServiceRefused, match=r"words \(410\)") as caught:
         send(desk)

@@ -78,7 +78,7 @@ def test_no_file_with_a_sum_is_none() -> None:
         service.files.by_md5("a" * 32)
 
 
-def test_something_else_at_the_address() -> None:
+def test_a_response_without_json_is_refused() -> None:
     service, _ = client(httpx.Response(200, text="<html>"))
     with pytest.raises(ServiceRefused, match="address right"):
         service.files.get("f")

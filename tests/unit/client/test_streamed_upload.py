@@ -73,18 +73,18 @@ def sent(stream: dict[str, Any], tracks: list[LocalTrack]) -> tuple[list[str], A
     return places, json.loads(seal.content)
 
 
-def test_in_the_order_of_time(tracks: list[LocalTrack]) -> None:
+def test_fragments_are_ordered_by_time(tracks: list[LocalTrack]) -> None:
     found = [(track.track_id, number) for track, number in fragments_by_time(tracks, {1: 0, 2: 0})]
     assert found == [(1, 0), (2, 0), (1, 1), (2, 1), (1, 2), (1, 3), (2, 2)]
 
 
-def test_everything_then_the_seal(tracks: list[LocalTrack]) -> None:
+def test_all_fragments_are_sent_before_the_seal(tracks: list[LocalTrack]) -> None:
     places, seal = sent(state(tracks, None, None), tracks)
     assert places == ["1/init", "2/init", "1/0", "2/0", "1/1", "2/1", "1/2", "1/3", "2/2"]
     assert seal == {"tracks": {"1": {"fragments": 4}, "2": {"fragments": 3}}}
 
 
-def test_only_what_is_missing(tracks: list[LocalTrack]) -> None:
+def test_only_missing_fragments_are_sent(tracks: list[LocalTrack]) -> None:
     places, _ = sent(state(tracks, 3, 0), tracks)
     assert places == ["2/0", "2/1", "1/3", "2/2"]
     assert sent(state(tracks, 4, 3), tracks)[0] == []

@@ -256,7 +256,7 @@ class TestScene:
         assert scene.show(things)
         assert not scene.show(list(things))
 
-    def test_what_goes_leaves_nothing_behind(self) -> None:
+    def test_a_removed_picture_leaves_nothing(self) -> None:
         scene = Scene(64, 48, background=RED)
         scene.show([self.laid("a", (0, 0, 255), 8)])
         assert is_near(scene.picture, (10, 10), (0, 0, 255))

@@ -36,7 +36,7 @@ def test_it_does_not_grow_without_end() -> None:
     assert recent.get(str(CACHE_SIZE), now=NOW) is CALLER
 
 
-def test_clearing_forgets_everybody() -> None:
+def test_clear_removes_all_callers() -> None:
     recent = CallerCache()
     recent.put("hash", CALLER, now=NOW)
     recent.clear()

@@ -53,12 +53,12 @@ def test_the_secret_ends_at_the_first_underscore() -> None:
         "ef_" + "a" * 300 + "_id",
     ],
 )
-def test_what_is_not_a_key(text: str) -> None:
+def test_malformed_keys_are_not_parsed(text: str) -> None:
     assert parse_key(text) is None
 
 
 @given(st.text(max_size=60))
-def test_whatever_parses_pleases_clients(text: str) -> None:
+def test_every_parsed_key_matches_the_client_pattern(text: str) -> None:
     parts = parse_key(text)
     if parts is not None:
         assert CLIENT_PATTERN.match(text)

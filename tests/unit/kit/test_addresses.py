@@ -74,7 +74,7 @@ def test_public_addresses_are_public(address: str) -> None:
         pytest.param("ff02::1", id="multicast v6"),
     ],
 )
-def test_all_other_addresses_are_not(address: str) -> None:
+def test_other_addresses_are_not_public(address: str) -> None:
     assert not is_public(address)
 
 

@@ -10,7 +10,7 @@ from framekiln.kit.expiry import parse_expiry
 NOW = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
-def test_none_is_for_ever() -> None:
+def test_none_means_no_expiry() -> None:
     assert parse_expiry(None, now=NOW) is None
 
 

@@ -114,7 +114,7 @@ def test_prose_is_not_sql(write: Write, source: str) -> None:
         "from time import time",
     ],
 )
-def test_a_look_at_the_machines_clock_is_found(write: Write, source: str) -> None:
+def test_reading_the_wall_clock_is_found(write: Write, source: str) -> None:
     (problem,) = clock_only_in_kit.problems(write("src/f/renders/model.py", f"\n\n{source}\n"))
     assert problem.startswith("src/f/renders/model.py:3: ")
     assert "kit/clock.py only" in problem
@@ -128,7 +128,7 @@ def test_other_clocks_are_free_to_use(write: Write, source: str) -> None:
     assert list(clock_only_in_kit.problems(write("src/f/worker/loop.py", source))) == []
 
 
-def test_the_clock_itself_may_look(write: Write) -> None:
+def test_kit_clock_may_read_the_wall_clock(write: Write) -> None:
     assert list(clock_only_in_kit.problems(write("src/f/kit/clock.py", "datetime.now(UTC)"))) == []
 
 

@@ -113,7 +113,7 @@ def test_what_we_do_not_take_is_named_but_of_no_kind(head: bytes, mime_type: str
         bytes(range(128, 256)) * 10,
     ],
 )
-def test_what_nobody_knows_is_unknown(head: bytes) -> None:
+def test_other_bytes_are_unknown(head: bytes) -> None:
     assert sniff(head) == UNKNOWN
 
 

@@ -157,7 +157,7 @@ def segmented(**granularity: Any) -> dict[str, Any]:
         filtered({**WHEN, "op": "in", "value": []}),
     ],
 )
-def test_both_refuse(definition: Any) -> None:
+def test_validator_and_schema_refuse(definition: Any) -> None:
     assert not is_accepted(definition)
     assert not schema().is_valid(definition)
 

@@ -110,7 +110,7 @@ def test_all_issues_are_found_at_once() -> None:
     ],
 )
 @pytest.mark.spec("8")
-def test_the_outside_of_a_definition(value: Any, issue: tuple[str, str]) -> None:
+def test_a_definition_is_an_object_with_steps(value: Any, issue: tuple[str, str]) -> None:
     assert issues_of(value) == [issue]
 
 
@@ -283,7 +283,7 @@ def test_a_number_that_python_cannot_write_is_refused() -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(JSON_LIKE)
-def test_anything_may_come_in(value: Any) -> None:
+def test_any_json_is_validated_without_an_exception(value: Any) -> None:
     for whole in (value, {"steps": value}, {"steps": {"a": value}}):
         check_answer(validate(whole, STEP_TYPES))
 

@@ -230,7 +230,7 @@ ANYTHING = st.recursive(
 
 @settings(deadline=None, max_examples=100)
 @given(ANYTHING)
-def test_anything_may_come_in(value: Any) -> None:
+def test_any_json_is_an_output_or_sorted_issues(value: Any) -> None:
     for whole in (value, {"metadata": value}, {"annotations": [value]}):
         found = check_output(whole, window=WINDOW)
         if isinstance(found, StepOutput):

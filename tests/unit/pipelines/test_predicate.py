@@ -112,7 +112,7 @@ def test_a_leaf_with_a_value(path: str, op: str, value: Any, expected: bool) -> 
     ],
 )
 @pytest.mark.spec("2.11")
-def test_what_is_there(path: str, exists: bool, non_empty: bool) -> None:
+def test_exists_and_non_empty(path: str, exists: bool, non_empty: bool) -> None:
     namespaces = ("n", "other")
     assert evaluate(read(leaf(path, "exists"), namespaces), VIEW) is exists
     assert evaluate(read(leaf(path, "non_empty"), namespaces), VIEW) is non_empty
@@ -125,7 +125,7 @@ def test_a_value_is_ignored_where_the_operator_takes_none(op: str, value: Any) -
     assert read(leaf("n.metadata.count", op, value)) == read(leaf("n.metadata.count", op))
 
 
-def test_zero_and_false_are_something() -> None:
+def test_zero_and_false_are_non_empty() -> None:
     view = {"n": {"metadata": {"zero": 0, "no": False}}}
     assert all(evaluate(read(leaf(f"n.metadata.{x}", "non_empty")), view) for x in ("zero", "no"))
 
@@ -229,6 +229,6 @@ def test_the_bounds_of_predicates(value: Any) -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(st.text(max_size=30))
-def test_any_path_may_be_asked(path: str) -> None:
+def test_any_path_is_evaluated_or_rejected(path: str) -> None:
     answer = read(leaf(path, "exists"))
     assert isinstance(answer, list) or evaluate(answer, VIEW) in (True, False)

@@ -20,7 +20,7 @@ def test_filters_have_the_published_numbers() -> None:
 
 
 @pytest.mark.parametrize("bands", [80, 128])
-def test_every_filter_hears_something(bands: int) -> None:
+def test_no_filter_is_empty(bands: int) -> None:
     assert (mel_filters(bands).sum(axis=1) > 0).all()
 
 

@@ -33,7 +33,7 @@ def test_next_answers_come_before_the_standing_one(receiver: Receiver) -> None:
     assert responses[0].headers["retry-after"] == "1"
 
 
-def test_a_function_may_decide(receiver: Receiver) -> None:
+def test_a_function_chooses_the_response(receiver: Receiver) -> None:
     def respond(request: ReceivedRequest) -> Answer:
         return Answer(status=202 if json.loads(request.body)["later"] else 200, body=b"{}")
 

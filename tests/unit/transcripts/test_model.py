@@ -98,7 +98,7 @@ def test_progress_grows_and_is_whole_only_at_the_end() -> None:
     assert fractions == [0, 0, 0.25, 0.5, 0.75, 1.0]
 
 
-def test_all_that_is_kept_lies_with_the_file() -> None:
+def test_blob_keys_are_below_the_prefix_of_the_file() -> None:
     prefix = f"org/{MADE.organization_id}/files/{MADE.file_id}/transcriptions/{MADE.id}"
     assert transcript_key(MADE) == f"{prefix}/transcript.json"
     assert samples_key(MADE, fence=2) == f"{prefix}/parts/samples-2.s16"

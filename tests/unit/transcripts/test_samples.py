@@ -12,7 +12,7 @@ from framekiln.transcripts.samples import duration_ms, read_local, read_slice
 RAMP = np.arange(30_000, dtype="<i2")
 
 
-def test_a_stretch_of_a_file(tmp_path: Path) -> None:
+def test_a_range_of_samples_is_read_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "samples"
     RAMP.tofile(path)
     assert duration_ms(len(RAMP)) == 1875

@@ -21,7 +21,7 @@ def test_a_growing_playlist_is_the_beginning_of_the_whole_one() -> None:
     assert whole.removeprefix(growing[2]) == "#EXT-X-ENDLIST\n"
 
 
-def test_what_a_player_reads() -> None:
+def test_a_parser_reads_all_segments() -> None:
     read = m3u8.loads(playlist(3, is_over=True))
     assert read.target_duration == 4
     assert [each.uri for each in read.segments] == [f"picture/{n}.m4s" for n in range(3)]
@@ -38,7 +38,7 @@ def test_a_query_goes_with_every_address() -> None:
     assert all(address.endswith("?media_token=a.b") for address in addresses)
 
 
-def test_the_variant() -> None:
+def test_the_main_playlist_describes_the_variant() -> None:
     film = FilmStreams("avc1.64001f", "mp4a.40.2", 1280, 720, Fraction(30000, 1001), 900_000)
     (read,) = m3u8.loads(main_playlist(film)).playlists
     assert read.stream_info.bandwidth == 900_000

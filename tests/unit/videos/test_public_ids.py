@@ -18,5 +18,5 @@ def test_new_ids_are_ids_and_differ() -> None:
 @pytest.mark.parametrize(
     "text", ["", "abc", "abcdefghi\n", "abcdefghi-", "abcdefghijk", "abcdefghí1"]
 )
-def test_what_is_no_id(text: str) -> None:
+def test_other_texts_are_no_public_ids(text: str) -> None:
     assert not is_public_id(text)

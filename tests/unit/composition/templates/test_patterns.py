@@ -97,7 +97,7 @@ def test_catastrophic_patterns_run_in_linear_time(pattern: str) -> None:
         "(\\pL?){999}",
     ],
 )
-def test_what_cannot_be_used(pattern: str) -> None:
+def test_unusable_patterns_are_rejected(pattern: str) -> None:
     with pytest.raises(UnusablePattern):
         Pattern(pattern)
 

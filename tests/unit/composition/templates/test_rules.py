@@ -141,7 +141,7 @@ def test_bounds_may_be_other_inputs() -> None:
         "|".join(["required"] * 60),
     ],
 )
-def test_what_is_no_rule(rules: object) -> None:
+def test_unknown_rules_are_rejected(rules: object) -> None:
     _, faults = read_inputs({"value": rules})
     assert [(fault.path, fault.code) for fault in faults] == [("inputs.value", "unknown_rule")]
 

@@ -220,7 +220,7 @@ def test_texts_of_layers_that_a_trial_leaves_out_are_checked_too() -> None:
         (None, True),
     ],
 )
-def test_when(when: object, stays: bool) -> None:
+def test_when_keeps_layers_with_a_true_value(when: object, stays: bool) -> None:
     data = {
         "on": True,
         "off": False,
@@ -263,7 +263,7 @@ def test_repeat_within_a_group_and_of_a_list_in_the_config() -> None:
 
 
 @pytest.mark.parametrize(("value", "code"), [("x", "type"), (list(range(501)), "out_of_range")])
-def test_what_cannot_be_repeated(value: object, code: str) -> None:
+def test_repeat_needs_a_list_of_at_most_500(value: object, code: str) -> None:
     with pytest.raises(InvalidConfig) as raised:
         filled(config_of(text_layer("x", repeat="value")), value=value)
     assert [(i.path, i.code) for i in raised.value.issues] == [("layers.0.repeat", code)]

@@ -33,5 +33,5 @@ def test_nonsense_is_silence_and_a_half_sample_is_nothing(tmp_path: Path) -> Non
     assert read(path, 3).T.tolist() == [[0, 1], [16, -16], [16, 0.5]]
 
 
-def test_there_may_be_none(tmp_path: Path) -> None:
+def test_no_samples_have_length_zero(tmp_path: Path) -> None:
     assert write_wav([], tmp_path / "sound.wav") == 0

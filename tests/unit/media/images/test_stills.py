@@ -67,7 +67,7 @@ def test_transparency_is_kept_when_asked_for(format_: StillFormat) -> None:
 
 
 @pytest.mark.parametrize("format_", FORMATS, ids=lambda f: type(f).__name__)
-def test_white_shows_through_when_not(format_: StillFormat) -> None:
+def test_formats_without_alpha_have_a_white_background(format_: StillFormat) -> None:
     pixels = colours()
     pixels[:32, :48, 3] = 0
     picture = opened(encode_still(pixels, format_))

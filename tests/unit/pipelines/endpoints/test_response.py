@@ -51,7 +51,7 @@ def test_an_output() -> None:
     assert result_of(200, b'{"metadata": {"n": 1}}') == AttemptSucceeded(StepOutput({"n": 1}))
 
 
-def test_accepted_whatever_the_body_says() -> None:
+def test_202_is_accepted_with_any_body() -> None:
     assert result_of(202, b"<html>") == AttemptAccepted()
 
 
