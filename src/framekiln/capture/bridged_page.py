@@ -3,7 +3,7 @@
 Such a page looks for a bridge to its renderer (`runtime/src/bridge.ts`). Through the bridge it
 receives the render options, seeks to each requested frame, and reports when the frame is ready.
 With the last frame it delivers the audio of the whole film. It paints the frame number on the
-bottom row of its window: see `frame_strip.py`.
+bottom row of its window: see `FrameStrip`.
 """
 
 import base64

@@ -10,18 +10,28 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from framekiln.capture.frame_strip import FrameStrip
+from framekiln.capture.errors import PageOutOfStep
 from framekiln.capture.framebuffer import Framebuffer, FramebufferNotFound, Pixels, locate
 from framekiln.capture.grab_method import GrabMethod
 from framekiln.capture.page import Page
 
-__all__ = ["GrabMethod", "Grabber", "RawPixelsDiffer", "prepare_grabber"]
+__all__ = [
+    "FrameStrip",
+    "GrabMethod",
+    "Grabber",
+    "RawPixelsDiffer",
+    "prepare_grabber",
+    "read_strip",
+]
 
 DecodePng = Callable[[bytes], Pixels]
 
 # Frames between two checks; the offset in each interval varies, to catch periodic errors.
 _CHECK_EVERY: Final = 240
+# The frames whose strip must be right before it is required.
+_PROOFS: Final = 2
 _SCREENSHOT: Final = {"format": "png", "optimizeForSpeed": True}
 
 
@@ -29,10 +39,35 @@ class RawPixelsDiffer(Exception):
     """Raw memory and the screenshot differ; captured frames must not be used."""
 
 
+class FrameStrip:
+    """Checks the frame number that some pages paint as a colour on the row below the image.
+
+    It proves that the image shows the requested frame, at the cost of reading one row. Not every
+    page paints it, so it is required only after it was right twice.
+    """
+
+    def __init__(self) -> None:
+        self._proofs = 0
+
+    def check(self, number: int, below: NDArray[np.uint8]) -> None:
+        """Raise if the rows below the image of frame `number` belong to another frame."""
+        if not below.size:
+            return
+        seen = read_strip(below[-1])
+        if seen == number:
+            # Frame 0 is black, and so are many pages without a strip.
+            self._proofs += number > 0
+        elif self._proofs >= _PROOFS:
+            shown = "no frame's strip" if seen is None else f"frame {seen}"
+            raise PageOutOfStep(
+                f"the page said that frame {number} was ready, but shows {shown}",
+            )
+
+
 class Grabber:
     """Captures the frames of one page, in order.
 
-    Rows of the window below the image are not captured, but checked: see `frame_strip.py`.
+    Rows of the window below the image are not captured, but checked: see `FrameStrip`.
     """
 
     def __init__(self, page: Page, framebuffer: Framebuffer | None, decode_png: DecodePng) -> None:
@@ -94,3 +129,12 @@ def prepare_grabber(page: Page, decode_png: DecodePng, *, raw: bool) -> tuple[Gr
 def _is_checked(number: int) -> bool:
     group, offset = divmod(number, _CHECK_EVERY)
     return offset == group * 89 % _CHECK_EVERY
+
+
+def read_strip(row: NDArray[np.uint8]) -> int | None:
+    """Return the number in a row of BGRA pixels; None if the row is not of one colour."""
+    colours = row.reshape(-1, row.shape[-1])[:, :3]
+    if (colours != colours[0]).any():
+        return None
+    blue, green, red = (int(part) for part in colours[0])
+    return red << 16 | green << 8 | blue

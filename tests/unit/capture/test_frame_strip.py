@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from framekiln.capture.errors import PageOutOfStep
-from framekiln.capture.frame_strip import FrameStrip, read_strip
+from framekiln.capture.grabber import FrameStrip, read_strip
 
 NOTHING = np.empty((0, 8, 4), np.uint8)
 
