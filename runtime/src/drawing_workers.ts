@@ -13,7 +13,7 @@ const DRAWINGS_OF_NEW = 4;
 /** The worker hands its picture over in one frame and Chromium may show it in the next. */
 const DRAWINGS_OF_CHANGED = 2;
 /** A worker whose canvas is nowhere in the page is never called. */
-const MOST_CALLS = 8;
+const MAX_CALLS = 8;
 
 type Post = (message: unknown, options?: StructuredSerializeOptions | Transferable[]) => void;
 
@@ -82,7 +82,7 @@ export class DrawingWorkers {
     if (this.isBusy) return null;
     if (this.isShown) return 0;
     const states = [...this.known.values()];
-    if (this.calls < MOST_CALLS && states.some(isDue)) {
+    if (this.calls < MAX_CALLS && states.some(isDue)) {
       this.calls += 1;
       this.askAll();
       return 1;

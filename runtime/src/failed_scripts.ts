@@ -6,8 +6,8 @@ export interface FailedScript {
   readonly isModule: boolean;
 }
 
-const MOST = 20;
-const MOST_ELEMENTS = 2000;
+const MAX_WARNINGS = 20;
+const MAX_ELEMENTS = 2000;
 /** These may draw something, whatever their style. */
 const DRAWING = "img, picture, svg, canvas, video, iframe, object, embed, input, button, hr, meter";
 
@@ -20,7 +20,7 @@ export class FailedScripts {
     window.addEventListener(
       "error",
       ({ target }) => {
-        if (!(target instanceof HTMLScriptElement) || this.failed.length >= MOST) return;
+        if (!(target instanceof HTMLScriptElement) || this.failed.length >= MAX_WARNINGS) return;
         this.failed.push({ url: target.src, isModule: target.type === "module" });
       },
       true,
@@ -38,7 +38,7 @@ export class FailedScripts {
     if (body === null) return true;
     if (body.innerText.trim() !== "" || document.getAnimations().length > 0) return false;
     if (body.querySelector(DRAWING) !== null) return false;
-    const elements = [...body.querySelectorAll("*")].slice(0, MOST_ELEMENTS);
+    const elements = [...body.querySelectorAll("*")].slice(0, MAX_ELEMENTS);
     if (elements.some((element) => element.localName.startsWith("ef-"))) return false;
     return ![document.documentElement, body, ...elements].some(isPainted);
   }

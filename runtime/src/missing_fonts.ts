@@ -11,8 +11,8 @@ export interface MissingFont {
   readonly instead: string;
 }
 
-const MOST = 5;
-const MOST_TEXTS = 500;
+const MAX_WARNINGS = 5;
+const MAX_TEXTS = 500;
 const NO_TEXT = ["script", "style", "noscript", "template", "title"];
 /** Names for whatever the machine has; a list that begins with one is meant to differ. */
 const ANY = new Set([
@@ -32,7 +32,7 @@ export function missingFonts(): MissingFont[] {
   for (const element of elementsWithText(document.body)) {
     const [family = "", ...others] = namesIn(getComputedStyle(element).fontFamily);
     const key = family.toLowerCase();
-    if (seen.has(key) || missing.length >= MOST) continue;
+    if (seen.has(key) || missing.length >= MAX_WARNINGS) continue;
     seen.add(key);
     if (isThere(family)) continue;
     const instead = others.find(isThere) ?? "";
@@ -46,7 +46,7 @@ export function missingFonts(): MissingFont[] {
 function elementsWithText(root: Element): Set<Element> {
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   const elements = new Set<Element>();
-  for (let count = 0; count < MOST_TEXTS && walker.nextNode() !== null; count += 1) {
+  for (let count = 0; count < MAX_TEXTS && walker.nextNode() !== null; count += 1) {
     const { parentElement, nodeValue } = walker.currentNode;
     if (parentElement === null || NO_TEXT.includes(parentElement.localName)) continue;
     if ((nodeValue ?? "").trim() !== "") elements.add(parentElement);

@@ -28,8 +28,8 @@ export interface Mistakes {
   readonly isBlank: boolean;
 }
 
-const MOST = 20;
-const MOST_ELEMENTS = 1000;
+const MAX_WARNINGS = 20;
+const MAX_ELEMENTS = 1000;
 const LONGEST_VALUE = 80;
 const OTHERS: readonly string[] = ["ef-configuration", ...WRAPPERS, ...CONTROLS];
 
@@ -48,7 +48,7 @@ export function findMistakes(scripts: FailedScripts, hasOurElements: boolean): M
 function ownElements(): Element[] {
   const isMeant = ({ localName }: Element): boolean =>
     localName.startsWith("ef-") && localName !== "ef-text-segment";
-  return [...document.querySelectorAll("*")].filter(isMeant).slice(0, MOST_ELEMENTS);
+  return [...document.querySelectorAll("*")].filter(isMeant).slice(0, MAX_ELEMENTS);
 }
 
 /** One of each name. */
@@ -57,7 +57,7 @@ function unknownElements(elements: readonly Element[]): UnknownName[] {
   const known = [...Object.keys(VOCABULARY), ...OTHERS];
   for (const element of elements) {
     const name = element.localName;
-    if (found.size >= MOST || found.has(name) || known.includes(name)) continue;
+    if (found.size >= MAX_WARNINGS || found.has(name) || known.includes(name)) continue;
     found.set(name, { element: selectorOf(element), name, value: null, known });
   }
   return [...found.values()];
@@ -73,7 +73,7 @@ function unknownAttributes(elements: readonly Element[]): UnknownName[] {
     for (const { name, value } of element.attributes) {
       const isWord = vocabulary.words?.[name] !== undefined;
       const key = `${element.localName} ${name} ${isWord ? value : ""}`;
-      if (found.length >= MOST || seen.has(key)) continue;
+      if (found.length >= MAX_WARNINGS || seen.has(key)) continue;
       seen.add(key);
       const words = wordsMissed(vocabulary, name, value);
       if (words === null && isKnownAttribute(vocabulary, name)) continue;

@@ -8,7 +8,7 @@ const READERS = ["arrayBuffer", "blob", "bytes", "formData", "json", "text"] as 
 type Reader = (this: Response) => Promise<unknown>;
 
 /** A page that asks without end would never be ready; then time passes as it may. */
-const MOST = 500;
+const MAX_REQUESTS = 500;
 
 export class Requests {
   private readonly waiting = new Map<object, string>();
@@ -22,7 +22,7 @@ export class Requests {
   }
 
   pending(): string[] {
-    return this.count > MOST ? [] : [...this.waiting.values()];
+    return this.count > MAX_REQUESTS ? [] : [...this.waiting.values()];
   }
 
   failure(): string {

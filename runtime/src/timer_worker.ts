@@ -8,7 +8,7 @@
 
 type Callback = (...args: unknown[]) => unknown;
 
-const MOST_CHARACTERS = 16_384;
+const MAX_CHARACTERS = 16_384;
 const TIMERS = /\bset(?:Timeout|Interval)\b/;
 /** What is there for work, not for time. */
 const WORK =
@@ -16,7 +16,7 @@ const WORK =
 
 /** Whether a script does nothing that needs a worker. */
 export function onlyKeepsTime(script: string): boolean {
-  return script.length <= MOST_CHARACTERS && TIMERS.test(script) && !WORK.test(script);
+  return script.length <= MAX_CHARACTERS && TIMERS.test(script) && !WORK.test(script);
 }
 
 /** Called after the page's clock is in place and before the page's own scripts. */

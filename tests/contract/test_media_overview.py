@@ -12,7 +12,7 @@ from PIL import Image
 from framekiln.media.analysis.overview import overview_task
 from framekiln.media.analysis.thumbnails import tile_size, tile_times_ms
 from framekiln.media.audio.decoder import RATE_HZ, AudioChunk
-from framekiln.media.audio.waveform import MOST_PEAKS, _Outline
+from framekiln.media.audio.waveform import MAX_PEAKS, _Outline
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.probe.media_file import VideoFacts
 from tests.support.clips import Clip, make_clip
@@ -96,7 +96,7 @@ def test_a_long_sound_has_no_more_peaks_and_keeps_its_loudest() -> None:
     waveform = outline.finish()
     assert waveform.samples_per_peak == 480 * 4
     peaks = np.array(waveform.peaks).reshape(-1, 2)
-    assert len(peaks) == 500 * 25 <= MOST_PEAKS
+    assert len(peaks) == 500 * 25 <= MAX_PEAKS
     assert np.flatnonzero(peaks[:, 1] == 64).tolist() == [444 * 25]
     assert (peaks[::25, 0] == -32).all()
 

@@ -10,7 +10,7 @@ import { sheetOf } from "./picture_box.ts";
 import { followers, reflect, type Follower } from "./timed.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
-const MOST_HALVINGS = 6;
+const MAX_HALVINGS = 6;
 // Finished animations are held this much before their end, so that they stay in force.
 const HELD_BEFORE_END_MS = 0.2;
 
@@ -155,7 +155,7 @@ class Smear {
     this.drawn = key;
     this.cover(way, size);
     const length = Math.hypot(way.x, way.y);
-    const halvings = Math.min(MOST_HALVINGS, Math.max(1, Math.ceil(Math.log2(length))));
+    const halvings = Math.min(MAX_HALVINGS, Math.max(1, Math.ceil(Math.log2(length))));
     const steps: SVGElement[] = [];
     for (let i = 1; i <= halvings; i += 1) {
       const dx = String(way.x / 2 ** i);

@@ -14,7 +14,7 @@ import { SoundPieces, type SoundPiece } from "./sound_pieces.ts";
 /** The binding that notifies the renderer of sound; removed from the page. */
 const BINDING = "__framekilnSound";
 /** More than a page needs; each costs memory and a thread until the page is closed. */
-const MOST_CONTEXTS = 64;
+const MAX_CONTEXTS = 64;
 
 interface Clock {
   now(): number;
@@ -84,8 +84,8 @@ export class WebAudio {
   }
 
   open(rateHz: number): RenderedContext {
-    if (this.contexts.size >= MOST_CONTEXTS) {
-      throw new DOMException(`a page can have ${MOST_CONTEXTS} AudioContexts`, "NotSupportedError");
+    if (this.contexts.size >= MAX_CONTEXTS) {
+      throw new DOMException(`a page can have ${MAX_CONTEXTS} AudioContexts`, "NotSupportedError");
     }
     const context = new RenderedContext(this.contexts.size, rateHz, this);
     this.contexts.set(context.native, context);

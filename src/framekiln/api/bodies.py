@@ -84,10 +84,10 @@ async def read_to_file(
         async for chunk in request.stream():
             size_bytes += len(chunk)
             head += chunk[: HEAD_BYTES - len(head)]
-            most_bytes = max_bytes if isinstance(max_bytes, int) else max_bytes(head)
+            allowed_bytes = max_bytes if isinstance(max_bytes, int) else max_bytes(head)
             expected_bytes = int(announced) if announced.isdecimal() else size_bytes
-            if max(size_bytes, expected_bytes) > most_bytes:
-                raise _too_large(most_bytes)
+            if max(size_bytes, expected_bytes) > allowed_bytes:
+                raise _too_large(allowed_bytes)
             await asyncio.to_thread(file.write, chunk)
     return head
 

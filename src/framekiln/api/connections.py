@@ -28,7 +28,7 @@ MAX_PIPELINED: Final = 100
 """Requests that a client may send before the first of them is answered."""
 RETRY_AFTER_S: Final = 5
 _LOOK_EVERY_S: Final = 1.0
-_MOST_REFUSED: Final = 100
+_MAX_REFUSED: Final = 100
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -182,7 +182,7 @@ class ConnectionTable:
         """Stop counting a connection that is answered and will be closed."""
         self.remove(protocol)
         # Closed later, when it is read: unread bytes would make the kernel drop the response.
-        if len(self._refused) < _MOST_REFUSED:
+        if len(self._refused) < _MAX_REFUSED:
             self._refused.add(protocol)
         else:
             protocol.transport.close()

@@ -7,7 +7,7 @@ from typing import Final
 from framekiln.settings import Settings
 
 _MIB: Final = 1 << 20
-_MOST_MEMORY_MIB: Final = 4096
+_MAX_MEMORY_MIB: Final = 4096
 # The kernel's own limits only back up the watchdog, which can say what was exceeded. They count
 # reserved memory, such as the stacks of threads and the silence of long sounds, so they are higher.
 _LEAST_DATA_BYTES: Final = 16 << 30
@@ -16,7 +16,7 @@ _SPARE: Final = 2
 
 def _half_of_memory() -> int:
     installed_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return min(_MOST_MEMORY_MIB, installed_bytes // _MIB // 2)
+    return min(_MAX_MEMORY_MIB, installed_bytes // _MIB // 2)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ Pixels = NDArray[np.uint8]
 
 _MARK_PX: Final = 8
 _ROUNDS: Final = 3
-_MOST_FALLEN: Final = 100
+_MAX_FALLEN: Final = 100
 
 
 class FramebufferNotFound(Exception):
@@ -69,7 +69,7 @@ def locate(page: Page) -> Framebuffer:
 
 def _draw(page: Page) -> None:
     """Draw what was painted, even if Chromium is busy and drops frames."""
-    for _ in range(_MOST_FALLEN):
+    for _ in range(_MAX_FALLEN):
         page.redraw()
         if page.evaluate("hasPainted"):
             break

@@ -14,7 +14,7 @@ EPOCH_MS: Final = 1_735_689_600_000
 _SEED: Final = 20_250_101
 RUNTIME_URL: Final = "framekiln-runtime.js"
 """The name of our runtime in stack traces."""
-_MOST_CHARACTERS: Final = 1000
+_MAX_CHARACTERS: Final = 1000
 _LONGEST_URL: Final = 200
 _STACK_LINE: Final = "    at "
 
@@ -87,7 +87,7 @@ def _thrown(details: Params) -> str:
 
 def _without_stack(text: str) -> str:
     # A page may throw a text of any length.
-    lines = text[:_MOST_CHARACTERS].splitlines()
+    lines = text[:_MAX_CHARACTERS].splitlines()
     first_words = takewhile(lambda line: not line.startswith(_STACK_LINE), lines)
     return " | ".join(line.strip() for line in islice(first_words, 3))
 

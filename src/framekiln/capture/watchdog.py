@@ -18,7 +18,7 @@ from framekiln.capture.process_tree import ProcessStatus, ProcessTree
 _EVERY_S: Final = 0.3
 # A page that keeps more cores busy than drawing needs, for some seconds, gets a low priority.
 _CPU_WINDOW_S: Final = 1.5
-_MOST_CORES: Final = 1.5
+_MAX_CORES: Final = 1.5
 _BUSY_WINDOWS: Final = 2
 
 
@@ -70,7 +70,7 @@ class Watchdog:
             return False
         cpu_s = self._processes.cpu_seconds()
         self._cpu = now_s, cpu_s
-        is_busy = cpu_s - cpu_before_s > _MOST_CORES * (now_s - begun_s)
+        is_busy = cpu_s - cpu_before_s > _MAX_CORES * (now_s - begun_s)
         self._busy_windows = self._busy_windows + 1 if is_busy else 0
         return self._busy_windows == _BUSY_WINDOWS
 

@@ -21,10 +21,10 @@ _BINDING: Final = "__framekilnSound"
 _LONGEST_STEP_US: Final = 40_000
 # The page time that a step may take; the frame itself is drawn on time.
 _MARGIN_US: Final = 50
-_MOST_HELD_BYTES: Final = 4 << 20
+_MAX_HELD_BYTES: Final = 4 << 20
 _SAMPLE_BYTES: Final = 8
 _COPIED_BYTES: Final = 1 << 20
-_MOST_SOUNDS: Final = 256
+_MAX_SOUNDS: Final = 256
 # The range that Chromium allows.
 _RATES_HZ: Final = range(3_000, 768_001)
 _FIRST_PAUSE_S: Final = 0.0002
@@ -139,7 +139,7 @@ class WebAudio:
             self._warnings |= dict.fromkeys(state["warnings"])
         if not all(state["isDone"] for state in states):
             return False
-        if sum(state["bytes"] for state in states) > _MOST_HELD_BYTES:
+        if sum(state["bytes"] for state in states) > _MAX_HELD_BYTES:
             self._fetch()
         return True
 
@@ -159,8 +159,8 @@ class WebAudio:
         sound.add(place, base64.b64decode(piece["samples"]))
 
     def _open(self, frame: str | None, context: Any, rate_hz: int, first: int) -> ContextSound:
-        if len(self._sounds) == _MOST_SOUNDS:
-            raise PageThrew(f"the page is heard from more than {_MOST_SOUNDS} AudioContexts")
+        if len(self._sounds) == _MAX_SOUNDS:
+            raise PageThrew(f"the page is heard from more than {_MAX_SOUNDS} AudioContexts")
         # Closed with the page.
         sound = ContextSound(rate_hz, first, tempfile.TemporaryFile())  # noqa: SIM115
         self._sounds[frame, context] = sound

@@ -30,7 +30,7 @@ _SCRIPTS = {".html", ".htm", ".js", ".mjs", ".cjs"}
 _SCRIPT_ENDING: Final = re.compile(rb"\.(?:[cm]?js|html?)\b")
 _NO_PATH: Final = re.compile(rb"[^\w./@+~%-]")
 _LONGEST_NAME_BYTES: Final = 200
-_MOST_NAMED: Final = 1000
+_MAX_NAMED: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class PageFolder(Site):
         """Yield the text of scripts and pages that the page refers to, directly or indirectly."""
         seen: set[Path] = set()
         waiting = [("/", self.page.encode())]
-        while waiting and len(seen) < _MOST_NAMED:
+        while waiting and len(seen) < _MAX_NAMED:
             named_at, text = waiting.pop()
             for name in _named_scripts(text):
                 for base in {named_at, "/"}:

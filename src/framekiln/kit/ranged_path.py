@@ -15,7 +15,7 @@ from pathlib import Path, PosixPath
 from typing import IO, Any, Final, Protocol
 
 BLOCK_BYTES: Final = 256 << 10
-MOST_AHEAD: Final = 16
+MAX_AHEAD: Final = 16
 """Blocks fetched at once for a sequential reader: 4 MiB."""
 
 GetPart = Callable[[int, int], bytes]
@@ -200,7 +200,7 @@ class RangedReader(io.RawIOBase):
         if self.is_local_only:
             left = min(blocks.size_bytes, (at // BLOCK_BYTES + 1) * BLOCK_BYTES) - at
             return bytes(min(size, left))
-        self._ahead = min(2 * self._ahead, MOST_AHEAD) if self._reads_on(at) else 1
+        self._ahead = min(2 * self._ahead, MAX_AHEAD) if self._reads_on(at) else 1
         self._missed_at = at
         return blocks.read(at, size, ahead=self._ahead)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from framekiln.kit.media_kind import MediaKind
-from framekiln.media.captions import LARGEST_BYTES, MOST_CUES, read_captions
+from framekiln.media.captions import LARGEST_BYTES, MAX_CUES, read_captions
 from framekiln.media.errors import UnreadableCaptions
 from framekiln.media.sniff import HEAD_BYTES, sniff
 
@@ -45,8 +45,8 @@ def check_captions(data: bytes) -> CaptionFacts:
         count = _count_json(data)
     else:
         count = len(read_captions(data).segments)
-    if count > MOST_CUES:
-        raise UnreadableCaptions(f"the file has {count:,} cues; at most {MOST_CUES:,} are read")
+    if count > MAX_CUES:
+        raise UnreadableCaptions(f"the file has {count:,} cues; at most {MAX_CUES:,} are read")
     return CaptionFacts(sniffed.mime_type, count)
 
 

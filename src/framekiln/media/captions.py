@@ -19,9 +19,9 @@ from framekiln.kit.cancellation import check_cancelled
 from framekiln.media.errors import UnreadableCaptions
 
 LARGEST_BYTES: Final = 2 << 20
-MOST_CUES: Final = 100_000
-MOST_WORDS: Final = 300_000
-MOST_AT_ONCE: Final = 50
+MAX_CUES: Final = 100_000
+MAX_WORDS: Final = 300_000
+MAX_AT_ONCE: Final = 50
 """Cues on the screen at the same time."""
 
 Item = TypeVar("Item")
@@ -115,7 +115,7 @@ def read_captions(data: bytes) -> CaptionTrack:
     lines = _decode(data).splitlines()
     is_vtt = bool(lines) and re.match(r"^WEBVTT(\s|$)", lines[0]) is not None
     found = _vtt_cues(lines) if is_vtt else _srt_cues(lines)
-    cues = list(_at_most(found, MOST_CUES, "cues"))
+    cues = list(_at_most(found, MAX_CUES, "cues"))
     if not cues and not is_vtt:
         raise UnreadableCaptions(
             "line 1: neither WebVTT (no WEBVTT header) nor SubRip (no cue in the whole file)"
@@ -126,7 +126,7 @@ def read_captions(data: bytes) -> CaptionTrack:
     segments = (TimedText(cue.start_ms, cue.end_ms, cue.plain_text) for cue in cues)
     return CaptionTrack(
         segments=tuple(segment for segment in segments if segment.text),
-        words=tuple(_at_most(words, MOST_WORDS, "words")),
+        words=tuple(_at_most(words, MAX_WORDS, "words")),
     )
 
 
@@ -180,9 +180,9 @@ def _check_overlap(cues: Sequence[_Cue]) -> None:
     for begun, cue in enumerate(cues, 1):
         while ends_ms[ended] <= cue.start_ms:
             ended += 1
-        if begun - ended > MOST_AT_ONCE:
+        if begun - ended > MAX_AT_ONCE:
             raise UnreadableCaptions(
-                f"line {cue.line}: more than {MOST_AT_ONCE} cues are shown at the same time"
+                f"line {cue.line}: more than {MAX_AT_ONCE} cues are shown at the same time"
             )
 
 

@@ -23,9 +23,9 @@ from framekiln.media.gif_delays import with_browser_delays
 from framekiln.media.sniff import HEAD_BYTES, sniff
 
 LARGEST_SIDE_PX: Final = 8192
-MOST_STREAMS: Final = 32
+MAX_STREAMS: Final = 32
 
-MOST_CHANNELS: Final = 64
+MAX_CHANNELS: Final = 64
 RATES_HZ: Final = range(1_000, 768_001)
 
 _OPTIONS: Final = {
@@ -114,8 +114,8 @@ def _listed(names: Iterable[str]) -> str:
 
 def _check_limits(container: InputContainer, path: Path) -> None:
     count = len(container.streams)
-    if count > MOST_STREAMS:
-        raise UnreadableMedia(f"{path.name}: has {count} tracks; at most {MOST_STREAMS} are read")
+    if count > MAX_STREAMS:
+        raise UnreadableMedia(f"{path.name}: has {count} tracks; at most {MAX_STREAMS} are read")
     for video in container.streams.video:
         _check_video(video, path)
     for audio in container.streams.audio:
@@ -137,10 +137,10 @@ def _check_video(stream: VideoStream, path: Path) -> None:
 
 def _check_audio(stream: AudioStream, path: Path) -> None:
     require_decoder(stream, path)
-    if stream.channels > MOST_CHANNELS:
+    if stream.channels > MAX_CHANNELS:
         raise UnreadableMedia(
             f"{path.name}: has {stream.channels} audio channels;"
-            f" at most {MOST_CHANNELS} are supported"
+            f" at most {MAX_CHANNELS} are supported"
         )
     # Some formats state the rate only in their first packet.
     if stream.rate and stream.rate not in RATES_HZ:

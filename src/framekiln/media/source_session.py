@@ -36,9 +36,9 @@ _COPIES: Final = "framekiln.media.remux.coded_source"
 _AT_ONCE: Final = 32
 _FRACTION: Final = re.compile(r"-?[0-9]{1,30}(/[1-9][0-9]{0,29})?")
 _LONGEST_TEXT_CHARS: Final = 100
-_MOST_FRAMES: Final = 20_000
+_MAX_FRAMES: Final = 20_000
 _LARGEST_SIDE_PX: Final = 16_384
-_MOST_PIXELS: Final = 8192 * 8192
+_MAX_PIXELS: Final = 8192 * 8192
 # The frame that is shown stays whole while the next one is written.
 _SLOTS: Final = 2
 
@@ -166,7 +166,7 @@ class SessionImage:
             _whole(source, facts.get("width_px"), most=_LARGEST_SIDE_PX),
             _whole(source, facts.get("height_px"), most=_LARGEST_SIDE_PX),
         )
-        if self.size[0] * self.size[1] > _MOST_PIXELS:
+        if self.size[0] * self.size[1] > _MAX_PIXELS:
             source.refuse("a picture that is too large")
         self.ends_ms = [_fraction(source, each) for each in _list(source, facts.get("ends_ms"))]
         """Where each picture of an animation ends, in one run; empty for a still."""
@@ -214,7 +214,7 @@ def checked_facts(source: SessionSource) -> ProbedSource:
     return found
 
 
-_MOST_NUMBER: Final = 1 << 62
+_MAX_NUMBER: Final = 1 << 62
 
 
 def _check_types(source: SessionSource, found: ProbedSource) -> None:
@@ -238,7 +238,7 @@ def _is_text(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and 0 <= value < _MOST_NUMBER  # type: ignore[operator]
+    return type(value) in (int, float) and 0 <= value < _MAX_NUMBER  # type: ignore[operator]
 
 
 def _fraction(source: SessionSource, value: object) -> Fraction:
@@ -254,6 +254,6 @@ def _whole(source: SessionSource, value: object, *, most: int) -> int:
 
 
 def _list(source: SessionSource, value: object) -> list[object]:
-    if not isinstance(value, list) or len(value) > _MOST_FRAMES:
+    if not isinstance(value, list) or len(value) > _MAX_FRAMES:
         source.refuse("a list that is too long")
     return value

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from framekiln.storage.blob_store import BlobStore
 
-MOST_BYTES: Final = 4 << 30
+MAX_BYTES: Final = 4 << 30
 
 
 @dataclass
@@ -31,10 +31,10 @@ class _Kept:
 class SourceFiles:
     """Caches sources in its own folder."""
 
-    def __init__(self, blobs: BlobStore, folder: Path, *, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, blobs: BlobStore, folder: Path, *, max_bytes: int = MAX_BYTES) -> None:
         self._blobs = blobs
         self._folder = folder
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
     @asynccontextmanager
@@ -60,7 +60,7 @@ class SourceFiles:
         """Remove the least recently used sources until the rest fits."""
         total = sum(kept.size_bytes for kept in self._kept.values())
         for key, kept in list(self._kept.items()):
-            if kept.users or (total <= self._most_bytes and kept.size_bytes):
+            if kept.users or (total <= self._max_bytes and kept.size_bytes):
                 continue
             kept.path.unlink(missing_ok=True)
             total -= kept.size_bytes

@@ -23,8 +23,8 @@ from framekiln.quotas.model import ADVICE, WINDOW, Limits, Quota, QuotaExceeded,
 RENDER_QUEUE: Final = "render"
 MS_PER_MINUTE: Final = 60_000
 _LIMITS_FOR_S: Final = 15.0
-_MOST_BUCKETS: Final = 10_000
-_MOST_CHANGES: Final = 100
+_MAX_BUCKETS: Final = 10_000
+_MAX_CHANGES: Final = 100
 # What ends by itself, and what somebody must delete.
 _RETRY_AFTER_S: Final = {Quota.QUEUED_JOBS: 30, Quota.STORED_BYTES: 3600}
 
@@ -109,7 +109,7 @@ class Quotas:
         """Delete counts that no window reaches any more, and merge the changes of stored bytes."""
         async with self._database.transaction() as connection:
             await store.delete_usage(connection, before=self._clock.now() - 2 * WINDOW)
-            await store.merge_stored_changes(connection, most=_MOST_CHANGES)
+            await store.merge_stored_changes(connection, most=_MAX_CHANGES)
 
     async def count_request(self, organization_id: OrganizationId) -> None:
         """Count a request to this process; raise `QuotaExceeded` if there are too many."""
@@ -118,7 +118,7 @@ class Quotas:
         if bucket is None or bucket.limit_until_s < now_s:
             async with self._database.connection() as connection:
                 limits = await self.limits(connection, organization_id)
-            if len(self._buckets) >= _MOST_BUCKETS:
+            if len(self._buckets) >= _MAX_BUCKETS:
                 self._buckets.clear()
             bucket = self._buckets.setdefault(organization_id, _Bucket())
             bucket.set_limit(limits[Quota.REQUESTS_PER_MINUTE], now_s)

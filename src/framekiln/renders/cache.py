@@ -85,7 +85,7 @@ class PartCache:
             keys = await part_cache_store.delete_unused(
                 connection,
                 used_before=self.clock.now() - RETENTION,
-                most_bytes=self.max_bytes,
+                max_bytes=self.max_bytes,
                 limit=_DELETED_AT_A_TIME,
             )
         for key in keys:

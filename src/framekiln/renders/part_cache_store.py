@@ -84,7 +84,7 @@ async def delete(connection: Connection, part: CachedPart) -> None:
 
 
 async def delete_unused(
-    connection: Connection, *, used_before: datetime, most_bytes: int, limit: int
+    connection: Connection, *, used_before: datetime, max_bytes: int, limit: int
 ) -> list[str]:
     """Delete parts that were not used for long, and those above their organization's limit.
 
@@ -97,10 +97,10 @@ async def delete_unused(
                 SELECT organization_id, digest, used_at, sum(byte_size) OVER (
                     PARTITION BY organization_id ORDER BY used_at DESC, digest) AS bytes_so_far
                 FROM kept_part) AS ranked
-            WHERE used_at <= %(used_before)s OR bytes_so_far > %(most_bytes)s
+            WHERE used_at <= %(used_before)s OR bytes_so_far > %(max_bytes)s
             ORDER BY used_at LIMIT %(limit)s)
         RETURNING blob_key
         """,
-        {"used_before": used_before, "most_bytes": most_bytes, "limit": limit},
+        {"used_before": used_before, "max_bytes": max_bytes, "limit": limit},
     )
     return [row["blob_key"] for row in await cursor.fetchall()]

@@ -17,7 +17,7 @@ from framekiln.speech.whisper_tokens import TIMESTAMP_MS, WhisperTokens
 TEMPERATURES: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 # The decoder holds 448 tokens, including the prompt.
-_MOST_TOKENS: Final = 430
+_MAX_TOKENS: Final = 430
 _LATEST_FIRST_MS: Final = 1000
 _SEED: Final = 20_250_101
 
@@ -82,7 +82,7 @@ def _attempt(
     no_speech = float(np.exp(_log_softmax(step.logits[0])[tokens.no_speech]))
     decoded: list[int] = []
     sum_log, is_loop = 0.0, False
-    for _ in range(_MOST_TOKENS):
+    for _ in range(_MAX_TOKENS):
         logits = mask_forbidden(tokens, decoded, step.logits[-1])
         log_probabilities = _log_softmax(logits)
         token = _choose(log_probabilities, temperature, chance)

@@ -9,7 +9,7 @@ import pytest
 from framekiln.engine.assets import LocalAsset
 from framekiln.engine.page_api import md5_of
 from framekiln.kit.content_version import ContentVersion, SourceChanged, version_of_part
-from framekiln.kit.ranged_path import BLOCK_BYTES, MOST_AHEAD, RangedPath, SparseCopy, ranged_path
+from framekiln.kit.ranged_path import BLOCK_BYTES, MAX_AHEAD, RangedPath, SparseCopy, ranged_path
 
 CONTENT = random.Random(7).randbytes(40 * BLOCK_BYTES + 123)
 
@@ -61,7 +61,7 @@ def test_sequential_reads_fetch_larger_ranges(origin: Origin) -> None:
     read = b"".join(iter(lambda: reader.read(5000), b""))
     assert read == CONTENT
     counts = [count for _, count in origin.blocks]
-    assert counts == [1, 2, 4, 8, MOST_AHEAD, 10]
+    assert counts == [1, 2, 4, 8, MAX_AHEAD, 10]
 
 
 def test_random_reads_are_right(origin: Origin) -> None:

@@ -62,7 +62,7 @@ async def upload_bundle(
     render = await renders.get(caller.organization.id, _render_id(render_id))
     with tempfile.TemporaryDirectory(prefix="framekiln-upload-") as folder:
         uploaded = Path(folder) / "uploaded"
-        head = await read_to_file(request, uploaded, max_bytes=_most_bytes)
+        head = await read_to_file(request, uploaded, max_bytes=_max_upload_bytes)
         if is_mp4(head):
             accepted = await renders.accept_output(caller.organization.id, render.id, uploaded)
         elif head.startswith(GZIP_MAGIC):
@@ -72,7 +72,7 @@ async def upload_bundle(
     return CreatedRender.of(accepted)
 
 
-def _most_bytes(head: bytes) -> int:
+def _max_upload_bytes(head: bytes) -> int:
     return MAX_BUNDLE_BYTES if head.startswith(GZIP_MAGIC) else MAX_OUTPUT_BYTES
 
 

@@ -366,7 +366,7 @@ class ListType:
 class JsonObjectType:
     """Any JSON object that can be stored and returned, kept as canonical text."""
 
-    most_bytes: int
+    max_bytes: int
 
     def read(self, value: object, place: FieldContext) -> FrozenJson | Refused:
         """Return the object, frozen."""
@@ -380,8 +380,8 @@ class JsonObjectType:
             place.issue("type", problem)
             return REFUSED
         frozen = FrozenJson.of(value)
-        if len(frozen.text.encode()) > self.most_bytes:
-            place.issue("out_of_range", f"must be at most {self.most_bytes} bytes of JSON")
+        if len(frozen.text.encode()) > self.max_bytes:
+            place.issue("out_of_range", f"must be at most {self.max_bytes} bytes of JSON")
             return REFUSED
         return frozen
 

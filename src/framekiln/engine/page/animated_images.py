@@ -15,7 +15,7 @@ from framekiln.media.source_session import SessionImage, SourceSession
 _DATA: Final = "data:"
 # Images beyond this number are animated by the browser.
 _MOST: Final = 200
-_MOST_STILLS: Final = 2_000
+_MAX_STILLS: Final = 2_000
 
 
 class AnimatedImages:
@@ -40,7 +40,7 @@ class AnimatedImages:
         moving = self._open(_part(body, None)) if may_be_animated(head) else None
         if moving is not None:
             self._moving[url] = moving
-        elif len(self._still) < _MOST_STILLS:
+        elif len(self._still) < _MAX_STILLS:
             self._still.add(url)
 
     def describe(self, written: str | None) -> dict[str, Any]:

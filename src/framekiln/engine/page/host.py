@@ -59,7 +59,7 @@ _LONGEST_WINDOW: Final = 1 << 20
 _MOST: Final = 1 << 20
 # Browsers inspect the bytes if the server does not name their type.
 _MAY_BE_PICTURES: Final = ("image/", "application/octet-stream", "binary/octet-stream")
-_MOST_WARNINGS: Final = 20
+_MAX_WARNINGS: Final = 20
 _ERROR_STATUS: Final = 400
 _SHORT_NUMBER: Final = re.compile(r"[0-9]{1,9}")
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,9})?")
@@ -196,7 +196,7 @@ class PageHost:
             " with black behind: play it with the built-in elements, which keep transparency"
             for url in self._made_opaque
         )
-        return tuple(islice(chain(missing, opaque), _MOST_WARNINGS))
+        return tuple(islice(chain(missing, opaque), _MAX_WARNINGS))
 
     @contextmanager
     def raise_missing_sources(self) -> Iterator[None]:

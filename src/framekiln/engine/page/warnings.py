@@ -32,7 +32,7 @@ Json = Mapping[str, Any]
 _UNRESPONSIVE: Final = (BrowserDied, BrowserTimeout, PageBlocked, PageCrashed)
 _OFTEN_CAUSED_BY_SCRIPTS: Final = (PageThrew, PageNeverSettled, LengthUnknown)
 _NAMED_SCRIPTS: Final = 3
-_MOST_REFUSALS: Final = 20
+_MAX_REFUSALS: Final = 20
 _LONGEST_URL: Final = 200
 _LONGEST_NAME: Final = 80
 _LONGEST_TEXT: Final = 1500
@@ -147,7 +147,7 @@ class PageWarnings:
 
     def _refusals(self, named: set[str]) -> Iterable[str]:
         beside = (url for url in self.network.refused if url not in self._host.fetch_errors)
-        for url in [url for url in beside if url not in named][:_MOST_REFUSALS]:
+        for url in [url for url in beside if url not in named][:_MAX_REFUSALS]:
             yield f"request refused: {url}: {self._host.refusal(url)}"
 
 

@@ -14,7 +14,7 @@ from framekiln.files.streams.errors import InvalidFragment, UnsupportedCoding
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.isobmff.boxes import LONG_HEADER_BYTES, BoxHeader, boxes_in, read_header
 from framekiln.media.isobmff.fragments import MovieFragment, read_fragment
-from framekiln.media.isobmff.splitter import MOST_HEAD_BYTES
+from framekiln.media.isobmff.splitter import MAX_HEAD_BYTES
 from framekiln.media.isobmff.track_init import TrackInit, parse_init
 
 # Profiles that every browser plays, 8 bit 4:2:0; the same ones are copied from whole files.
@@ -80,8 +80,8 @@ def _read(init: TrackInit, path: Path) -> MovieFragment:
             header = _header(file.read(LONG_HEADER_BYTES), size_bytes - len(head))
             if header.kind == "mdat":
                 break
-            if len(head) + header.size_bytes > MOST_HEAD_BYTES:
-                raise InvalidFragment(f"its sample table has more than {MOST_HEAD_BYTES} bytes")
+            if len(head) + header.size_bytes > MAX_HEAD_BYTES:
+                raise InvalidFragment(f"its sample table has more than {MAX_HEAD_BYTES} bytes")
             file.seek(len(head))
             head += file.read(header.size_bytes)
     if len(head) + header.size_bytes != size_bytes:

@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 from framekiln.kit.cancellation import CHECK_EVERY_S, check_cancelled
 
 LENGTH: Final = struct.Struct("=I")
-_MOST_ANSWER_BYTES: Final = 8 << 20
+_MAX_ANSWER_BYTES: Final = 8 << 20
 
 
 class InvalidAnswer(Exception):
@@ -35,7 +35,7 @@ def send(
 def receive(channel: socket.socket, deadline: float) -> dict[str, Any]:
     """Return a message of the child; raise `EOFError` if it has closed the channel."""
     size = LENGTH.unpack(_read(channel, LENGTH.size, deadline))[0]
-    if size > _MOST_ANSWER_BYTES:
+    if size > _MAX_ANSWER_BYTES:
         raise InvalidAnswer(f"{size} bytes")
     try:
         message = json.loads(_read(channel, size, deadline), parse_constant=_refuse_constant)

@@ -25,7 +25,7 @@ _OF_FILES: Final = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVI
 # Version: the number of access rights it supports. Creating devices, sockets and pipes is never
 # granted.
 _KINDS: Final = {1: 13, 2: 14, 3: 15, 4: 15}
-_MOST_KINDS: Final = 16
+_MAX_KINDS: Final = 16
 _MAKES: Final = (1 << 7) | (1 << 8)
 _REMOVES: Final = (1 << 4) | (1 << 5)
 _REFER: Final = 1 << 13
@@ -38,7 +38,7 @@ def restrict_paths(readable: Iterable[Path], writable: Iterable[Path]) -> bool:
     version = libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _WHICH_VERSION)
     if version < 1:
         return False
-    known = (1 << _KINDS.get(version, _MOST_KINDS)) - 1
+    known = (1 << _KINDS.get(version, _MAX_KINDS)) - 1
     handled = ctypes.create_string_buffer(struct.pack("=Q", known), 8)
     ruleset = libc.syscall(_CREATE_RULESET, handled, ctypes.c_size_t(8), 0)
     if ruleset < 0:

@@ -24,10 +24,10 @@ from framekiln.kit.confined.limits import ResourceLimits, SessionLimits
 from framekiln.kit.confined.session_process import SessionProcess, SessionStarter
 from framekiln.kit.confined.slots import SharedSlots
 from framekiln.kit.errors import FramekilnError
-from framekiln.kit.ranged_path import MOST_AHEAD, RangedPath, SparseCopy
+from framekiln.kit.ranged_path import MAX_AHEAD, RangedPath, SparseCopy
 
 _LONGEST_NAME_CHARS: Final = 200
-_MOST_STARTS: Final = 6
+_MAX_STARTS: Final = 6
 
 log = structlog.get_logger(__name__)
 
@@ -137,9 +137,9 @@ class ConfinedSession(Closeable):
     def _start(self, source: "SessionSource") -> None:
         if self._process is not None:
             return
-        if self._starts >= _MOST_STARTS:
+        if self._starts >= _MAX_STARTS:
             raise ConfinedKilled(
-                f"{source.name}: not opened, because decoders crashed {_MOST_STARTS} times in this"
+                f"{source.name}: not opened, because decoders crashed {_MAX_STARTS} times in this"
                 " film; remove the sources that earlier errors name"
             )
         limits = self._limits
@@ -326,7 +326,7 @@ class SessionSource:
         match asked:
             case [self.number, int(block), int(ahead)] if blocks is not None:
                 count = len(blocks.present())
-                if not 0 <= block < count or not 1 <= ahead <= MOST_AHEAD:
+                if not 0 <= block < count or not 1 <= ahead <= MAX_AHEAD:
                     raise InvalidAnswer("it asked for a part outside of the source")
             case _:
                 raise InvalidAnswer("it asked for a part of another source")

@@ -21,7 +21,7 @@ from framekiln.kit.confined.errors import describe_error
 from framekiln.kit.confined.slots import SlotMemory
 from framekiln.kit.ranged_path import BLOCK_BYTES, ranged_path
 
-MOST_FILES: Final = 1
+MAX_FILES: Final = 1
 
 
 class ServedSource(Protocol):
@@ -74,7 +74,7 @@ class _Server:
         """Return one message and the files that came with it; None at the end."""
         files = array.array("i")
         head, ancillary, _, _ = self._channel.recvmsg(
-            LENGTH.size, socket.CMSG_SPACE(MOST_FILES * files.itemsize), socket.MSG_WAITALL
+            LENGTH.size, socket.CMSG_SPACE(MAX_FILES * files.itemsize), socket.MSG_WAITALL
         )
         for _, _, data in ancillary:
             files.frombytes(data)

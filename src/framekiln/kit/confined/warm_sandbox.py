@@ -23,8 +23,8 @@ from framekiln.kit.confined.outcome import ConfinedChild
 from framekiln.kit.confined.sandbox import Sandbox, VisibleFiles, strongest_sandbox
 from framekiln.kit.confined.spawned_child import spawned_child
 
-_MOST_ORDERS: Final = 500
-_MOST_FAILURES: Final = 3
+_MAX_ORDERS: Final = 500
+_MAX_FAILURES: Final = 3
 # Can be entered by name but not listed: names are long and random.
 _ENTER_ONLY: Final = 0o711
 
@@ -102,7 +102,7 @@ class WarmSandbox:
         async with self._starting:
             if self._zygote is not None and self._zygote.is_gone:
                 await self._retire(self._zygote)
-            if self._zygote is None and self._failures < _MOST_FAILURES:
+            if self._zygote is None and self._failures < _MAX_FAILURES:
                 self._zygote = await self._start()
             return self._zygote
 
@@ -116,7 +116,7 @@ class WarmSandbox:
 
     async def _look_after(self, zygote: ZygoteHandle) -> None:
         """Retire a zygote that crashed or is used up; end a retired one without users."""
-        if zygote is self._zygote and (zygote.has_crashed or zygote.orders >= _MOST_ORDERS):
+        if zygote is self._zygote and (zygote.has_crashed or zygote.orders >= _MAX_ORDERS):
             await self._retire(zygote)
         elif zygote in self._retired and not zygote.users:
             self._retired.discard(zygote)

@@ -20,7 +20,7 @@ from framekiln.media.images.stills import JpegFormat, encode_still
 from framekiln.media.probe.media_file import MediaFacts, VideoFacts
 
 COLUMNS: Final = 10
-MOST_TILES: Final = 100
+MAX_TILES: Final = 100
 TILE_WIDTH_PX: Final = 160
 _TALLEST_TILE_PX: Final = 320
 _PER_SECOND: Final = 1
@@ -124,7 +124,7 @@ class _Tiles:
 
 def tile_times_ms(duration_ms: Fraction) -> list[Fraction]:
     """Return the thumbnail times: one per second, or fewer for a long video."""
-    count = min(MOST_TILES, max(1, ceil(duration_ms / 1000 * _PER_SECOND)))
+    count = min(MAX_TILES, max(1, ceil(duration_ms / 1000 * _PER_SECOND)))
     return [duration_ms * number / count for number in range(count)]
 
 

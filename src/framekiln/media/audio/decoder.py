@@ -45,7 +45,7 @@ _PREROLL_S: Final = Fraction(1, 2)
 # Containers with millisecond timestamps misplace packets by up to 1 ms; a real gap is longer.
 _JITTER_S: Final = Fraction(1, 100)
 # 44,100 Hz and its fractions align with 48 kHz every 147 samples; no codec has a shorter frame.
-_MOST_LEFT_OUT: Final = 147
+_MAX_LEFT_OUT: Final = 147
 
 
 def sample_at(ms: Fraction | int) -> int:
@@ -208,7 +208,7 @@ class _Run:
         place = round((self._start_s - earlier._start_s) * self._rate)
         left_out = -place % (self._rate // gcd(self._rate, RATE_HZ))
         # For rates that rarely align, timestamps are accurate enough.
-        if left_out > _MOST_LEFT_OUT or earlier._rate != self._rate:
+        if left_out > _MAX_LEFT_OUT or earlier._rate != self._rate:
             return
         self._left_out = left_out
         self._start_s = earlier._start_s + Fraction(place + left_out, self._rate)

@@ -20,7 +20,7 @@ MixedBlocks = Callable[[], Iterator[Samples]]
 """Starts the mix from the beginning and yields it block by block."""
 
 # Limits the gain, so that near-silence with noise is not amplified like quiet speech.
-_MOST_GAIN: Final = 10 ** (30 / 20)
+_MAX_GAIN: Final = 10 ** (30 / 20)
 _CLOSE_LU: Final = 0.1
 _ROUNDS: Final = 3
 
@@ -37,7 +37,7 @@ def gain_for(mixed: MixedBlocks, mastering: Mastering) -> float:
         missing_lu = mastering.target_lufs - heard_lufs
         if abs(missing_lu) < _CLOSE_LU:
             break
-        gain = min(_MOST_GAIN, gain * 10 ** (missing_lu / 20))
+        gain = min(_MAX_GAIN, gain * 10 ** (missing_lu / 20))
     return float(gain)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from framekiln.media.audio.decoder import CHANNELS, RATE_HZ, AudioChunk, read_audio
 
 PEAKS_PER_SECOND: Final = 100
-MOST_PEAKS: Final = 20_000
+MAX_PEAKS: Final = 20_000
 _SAMPLES: Final = RATE_HZ // PEAKS_PER_SECOND
 _LOUDEST: Final = 127
 # A waveform of more than a day of audio is of no use.
@@ -59,7 +59,7 @@ class _Outline:
 
     def __init__(self) -> None:
         self._samples_per_peak = _SAMPLES
-        self._peaks: Peaks = np.zeros((MOST_PEAKS, 2), np.float32)
+        self._peaks: Peaks = np.zeros((MAX_PEAKS, 2), np.float32)
         self._count = 0
         self._begun: Peaks = np.zeros(0, np.float32)
         self._position = 0
@@ -85,14 +85,14 @@ class _Outline:
         self._position += len(samples)
         self._begun = np.concatenate([self._begun, samples])
         while len(self._begun) >= self._samples_per_peak:
-            if self._count == MOST_PEAKS:
+            if self._count == MAX_PEAKS:
                 self._halve()
                 continue
             self._take_whole_peaks()
 
     def _take_whole_peaks(self) -> None:
         size = self._samples_per_peak
-        count = min(len(self._begun) // size, MOST_PEAKS - self._count)
+        count = min(len(self._begun) // size, MAX_PEAKS - self._count)
         rows = self._begun[: count * size].reshape(count, size)
         new = self._peaks[self._count : self._count + count]
         new[:, 0], new[:, 1] = rows.min(axis=1), rows.max(axis=1)

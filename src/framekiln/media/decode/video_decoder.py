@@ -33,7 +33,7 @@ from framekiln.media.decode.deinterlace import Deinterlacer, is_interlaced_order
 from framekiln.media.errors import UnreadableMedia
 
 # More threads hold more frames in memory and gain little over two or three.
-_MOST_THREADS: Final = 4
+_MAX_THREADS: Final = 4
 # FFmpeg's own VP8 and VP9 decoders ignore alpha.
 _ALPHA_DECODERS: Final = {"vp8": "libvpx", "vp9": "libvpx-vp9"}
 _SLOWEST_FPS: Final = Fraction(5)
@@ -187,7 +187,7 @@ def _decoder_for(stream: VideoStream, *, is_rough: bool) -> VideoCodecContext:
         assert isinstance(created, VideoCodecContext)
         context = created
     context.thread_type = ThreadType.AUTO
-    context.thread_count = min(_MOST_THREADS, os.cpu_count() or 1)
+    context.thread_count = min(_MAX_THREADS, os.cpu_count() or 1)
     rough = {"skip_loop_filter": "bidir"} if is_rough else {}
     context.options = {"max_pixels": str(LARGEST_SIDE_PX**2)} | rough
     return context

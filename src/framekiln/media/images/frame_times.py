@@ -10,14 +10,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import BinaryIO, Final
 
-MOST_FRAMES: Final = 20_000
+MAX_FRAMES: Final = 20_000
 _SHORTEST_MS: Final = 10
 _USUAL_MS: Final = Fraction(100)
 _PICTURE, _CONTROL, _APPLICATION = b",", b"\xf9", b"\xff"
 _HASTY: Final = b"\x01\x00"
 _LOOPING: Final = ([b"NETSCAPE2.0"], [b"ANIMEXTS1.0"])
 # A GIF of one gigabyte has about four million; a file of tiny parts would be read forever.
-_MOST_PARTS: Final = 10_000_000
+_MAX_PARTS: Final = 10_000_000
 
 
 class TooManyFrames(ValueError):
@@ -34,7 +34,7 @@ class FrameTimes:
     """How often it plays; None means forever."""
 
 
-def frame_times(path: Path, mime_type: str, *, most_parts: int = _MOST_PARTS) -> FrameTimes:
+def frame_times(path: Path, mime_type: str, *, most_parts: int = _MAX_PARTS) -> FrameTimes:
     """Return the frame times of an image file of this type; truncated frames do not count."""
     readers = {"image/gif": _gif, "image/webp": _webp, "image/png": _png}
     read = readers.get(mime_type)
@@ -70,8 +70,8 @@ def effective_ms(stated_ms: Fraction) -> Fraction:
 
 
 def _checked(frames: list[Fraction]) -> tuple[Fraction, ...]:
-    if len(frames) > MOST_FRAMES:
-        raise TooManyFrames(f"the animation has more than {MOST_FRAMES:,} frames")
+    if len(frames) > MAX_FRAMES:
+        raise TooManyFrames(f"the animation has more than {MAX_FRAMES:,} frames")
     return tuple(frames)
 
 
@@ -87,7 +87,7 @@ def _gif(file: _Parts) -> FrameTimes:
         elif row.label == _PICTURE:
             frames.append(effective_ms(delay_ms))
             delay_ms = Fraction(0)
-            if len(frames) > MOST_FRAMES:
+            if len(frames) > MAX_FRAMES:
                 break
     return FrameTimes(_checked(frames), plays)
 
@@ -98,7 +98,7 @@ def short_delay_offsets(path: Path) -> list[int]:
     FFmpeg follows browsers for delays of 0, but not for these.
     """
     with path.open("rb") as file:
-        rows = _gif_rows(_Parts(file, _MOST_PARTS))
+        rows = _gif_rows(_Parts(file, _MAX_PARTS))
         controls = (row for row in rows if row.label == _CONTROL and row.blocks)
         # The block size and its flags come before the delay.
         return [row.at + 2 for row in controls if row.blocks[0][1:3] == _HASTY]
@@ -192,7 +192,7 @@ def _png(file: _Parts) -> FrameTimes:
 def _chunks(file: _Parts, form: str, frames: list[Fraction]) -> Iterator[tuple[bytes, int]]:
     """Yield the name and size of each chunk of a RIFF (`<4sI`) or PNG (`>I4s`) file."""
     is_riff = form.startswith("<")
-    while len(frames) <= MOST_FRAMES and len(head := file.read(8)) == 8:
+    while len(frames) <= MAX_FRAMES and len(head := file.read(8)) == 8:
         name, size = struct.unpack(form, head) if is_riff else struct.unpack(form, head)[::-1]
         start = file.file.tell()
         yield name, size

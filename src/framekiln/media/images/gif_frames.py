@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from framekiln.kit.cancellation import check_cancelled
-from framekiln.media.images.frame_times import MOST_FRAMES
-from framekiln.media.images.image_facts import MOST_PIXELS
+from framekiln.media.images.frame_times import MAX_FRAMES
+from framekiln.media.images.image_facts import MAX_PIXELS
 
 Pixels = NDArray[np.uint8]
 
@@ -87,7 +87,7 @@ class GifFrames:
         table = data[13:at]
         flags = data[10]
         try:
-            while data[at : at + 1] != _TRAILER and len(self._parts) < MOST_FRAMES:
+            while data[at : at + 1] != _TRAILER and len(self._parts) < MAX_FRAMES:
                 if data[at] == _EXTENSION:
                     at = self._read_extension(data, at)
                 elif data[at] == _PART:
@@ -107,7 +107,7 @@ class GifFrames:
         left, top, width, height, own = struct.unpack("<HHHHB", data[at + 1 : at + 10])
         body = at + 10 + _table_bytes(own)
         end, _ = _blocks(data, body + 1)
-        if width * height > MOST_PIXELS:
+        if width * height > MAX_PIXELS:
             raise ValueError(f"a part of it is {width}x{height}")
         head = b"GIF89a" + struct.pack("<HHBBB", width, height, flags, 0, 0) + table
         described = b"\x2c" + struct.pack("<HHHHB", 0, 0, width, height, own)

@@ -16,7 +16,7 @@ from PIL import Image
 
 from framekiln.kit.errors import InvalidInput, TooLarge
 from framekiln.media.images.frame_times import (
-    MOST_FRAMES,
+    MAX_FRAMES,
     FrameTimes,
     TooManyFrames,
     effective_ms,
@@ -27,8 +27,8 @@ from framekiln.media.images.svg import check_svg
 from framekiln.media.sniff import HEAD_BYTES, sniff
 
 LARGEST_SIDE_PX: Final = 16_384
-MOST_PIXELS: Final = 8192 * 8192
-MOST_ANIMATED_PIXELS: Final = 4_000_000_000
+MAX_PIXELS: Final = 8192 * 8192
+MAX_ANIMATED_PIXELS: Final = 4_000_000_000
 """Of all frames together: every frame is drawn on the whole canvas."""
 
 DECODERS: Final = {
@@ -157,8 +157,8 @@ def _times(path: Path, picture: Image.Image, mime_type: str) -> FrameTimes:
         return times
     # The times are spread over the file and read frame by frame.
     count = int(getattr(picture, "n_frames", 1))
-    if count > MOST_FRAMES:
-        raise TooManyFrames(f"the animation has more than {MOST_FRAMES:,} frames")
+    if count > MAX_FRAMES:
+        raise TooManyFrames(f"the animation has more than {MAX_FRAMES:,} frames")
     _check_frames(count, picture.size)
     lengths: list[Fraction] = []
     for number in range(count if count > 1 else 0):
@@ -170,10 +170,10 @@ def _times(path: Path, picture: Image.Image, mime_type: str) -> FrameTimes:
 
 def _check_frames(count: int, size: tuple[int, int]) -> None:
     width, height = size
-    if count > 1 and count * width * height > MOST_ANIMATED_PIXELS:
+    if count > 1 and count * width * height > MAX_ANIMATED_PIXELS:
         raise ImageTooLarge(
             f"the animation has {count:,} frames of {width}x{height}; at most"
-            f" {MOST_ANIMATED_PIXELS:,} pixels in all frames together are supported: make it"
+            f" {MAX_ANIMATED_PIXELS:,} pixels in all frames together are supported: make it"
             " smaller or shorter, or send it as a video"
         )
 
@@ -186,7 +186,7 @@ def translate_image_errors() -> Iterator[None]:
         with warnings.catch_warnings(action="ignore"):
             yield
     except Image.DecompressionBombError as error:
-        raise ImageTooLarge(f"the image has more than {MOST_PIXELS:,} pixels") from error
+        raise ImageTooLarge(f"the image has more than {MAX_PIXELS:,} pixels") from error
     except TooManyFrames as error:
         raise ImageTooLarge(str(error)) from error
     except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError) as error:
@@ -197,10 +197,10 @@ def check_size(width_px: int, height_px: int) -> None:
     """Refuse an image with more pixels than the limit."""
     if min(width_px, height_px) < 1:
         raise BrokenImage(f"the image is {width_px}x{height_px} pixels")
-    if max(width_px, height_px) > LARGEST_SIDE_PX or width_px * height_px > MOST_PIXELS:
+    if max(width_px, height_px) > LARGEST_SIDE_PX or width_px * height_px > MAX_PIXELS:
         raise ImageTooLarge(
             f"the image is {width_px}x{height_px}; at most {LARGEST_SIDE_PX:,} pixels a side"
-            f" and {MOST_PIXELS:,} in total are supported",
+            f" and {MAX_PIXELS:,} in total are supported",
             width=width_px,
             height=height_px,
         )

@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 # Start-of-frame markers of JPEG; C4, C8 and CC have other meanings.
 _JPEG_FRAMES: Final = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _JPEG_WITHOUT_LENGTH: Final = {0x01, *range(0xD0, 0xD9)}
-_MOST_SEGMENTS: Final = 10_000
+_MAX_SEGMENTS: Final = 10_000
 
 
 def declared_size(path: Path, mime_type: str) -> tuple[int, int] | None:
@@ -51,7 +51,7 @@ def _webp(head: bytes) -> tuple[int, int] | None:
 
 def _jpeg(file: BinaryIO) -> tuple[int, int] | None:
     file.seek(2)
-    for _ in range(_MOST_SEGMENTS):
+    for _ in range(_MAX_SEGMENTS):
         marker = _next_marker(file)
         if marker in _JPEG_FRAMES:
             height, width = struct.unpack(">3xHH", file.read(7))

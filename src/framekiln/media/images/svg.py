@@ -21,7 +21,7 @@ from framekiln.media.images.svg_use_count import UseCounter
 
 LARGEST_BYTES: Final = 16 << 20
 _DEEPEST: Final = 256
-_MOST_ELEMENTS: Final = 500_000
+_MAX_ELEMENTS: Final = 500_000
 
 _SVG: Final = "http://www.w3.org/2000/svg"
 _XLINK_HREF: Final = "{http://www.w3.org/1999/xlink}href"
@@ -130,7 +130,7 @@ class _Checker:
         if self._uses.is_too_large():
             raise UnsafeSvg(
                 "<use> elements that refer to each other would draw more than"
-                f" {self._uses.MOST_DRAWN:,} elements, or form a cycle"
+                f" {self._uses.MAX_DRAWN:,} elements, or form a cycle"
             )
         return SvgFacts(svg_size(self._root), self._is_animated)
 
@@ -139,8 +139,8 @@ class _Checker:
         self._elements += 1
         if self._depth > _DEEPEST:
             self._refuse(f"<{name}> {_DEEPEST} elements deep")
-        if self._elements > _MOST_ELEMENTS:
-            self._refuse(f"more than {_MOST_ELEMENTS:,} elements")
+        if self._elements > _MAX_ELEMENTS:
+            self._refuse(f"more than {_MAX_ELEMENTS:,} elements")
         if self._root is not None:
             return
         if (vocabulary, name) != (_SVG, "svg"):

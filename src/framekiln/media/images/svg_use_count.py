@@ -13,7 +13,7 @@ _LONGEST_CHAIN: Final = 50
 class UseCounter:
     """Follows a document in order, then counts the elements it draws."""
 
-    MOST_DRAWN: ClassVar[int] = 1_000_000
+    MAX_DRAWN: ClassVar[int] = 1_000_000
 
     def __init__(self) -> None:
         self._elements = 0
@@ -38,11 +38,11 @@ class UseCounter:
             self._parts[name] = (self._elements - elements, targets, len(self._targets))
 
     def is_too_large(self) -> bool:
-        """Return whether the whole document draws more than `MOST_DRAWN` elements."""
+        """Return whether the whole document draws more than `MAX_DRAWN` elements."""
         total = self._elements
         for target in self._targets:
             total += self._count(target, ())
-            if total > self.MOST_DRAWN:
+            if total > self.MAX_DRAWN:
                 return True
         return False
 
@@ -50,12 +50,12 @@ class UseCounter:
         if name not in self._parts:
             return 0
         if name in above or len(above) >= _LONGEST_CHAIN:
-            return self.MOST_DRAWN + 1
+            return self.MAX_DRAWN + 1
         if name not in self._drawn:
             total, first, end = self._parts[name]
             for target in self._targets[first:end]:
                 total += self._count(target, (*above, name))
-                if total > self.MOST_DRAWN:
+                if total > self.MAX_DRAWN:
                     break
             self._drawn[name] = total
         return self._drawn[name]

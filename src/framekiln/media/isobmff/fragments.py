@@ -13,7 +13,7 @@ from framekiln.media.isobmff.boxes import BoxHeader, BoxReader, Mp4Box, boxes_in
 from framekiln.media.isobmff.track_init import SampleDefaults, TrackInit
 
 # Enough for an hour at 24 frames per second; an unchecked count can make a reader loop forever.
-MOST_SAMPLES: Final = 100_000
+MAX_SAMPLES: Final = 100_000
 
 _BASE_OFFSET: Final = 0x1
 _SAMPLE_ENTRY: Final = 0x2
@@ -119,7 +119,7 @@ def _read_samples(init: TrackInit, moof: Mp4Box) -> tuple[FragmentSample, ...]:
     for box in parts:
         if box.kind != "trun":
             continue
-        run = _Run.read(box.reader(), defaults, max_count=MOST_SAMPLES - len(samples))
+        run = _Run.read(box.reader(), defaults, max_count=MAX_SAMPLES - len(samples))
         at = at if run.data_offset is None else moof.start + run.data_offset
         if at is None:
             raise UnreadableMedia("it does not give the offset of its samples")
@@ -175,7 +175,7 @@ class _Run:
         version, flags = fields.version_and_flags()
         count = fields.u32()
         if count > max_count:
-            raise UnreadableMedia(f"it declares more than {MOST_SAMPLES} samples")
+            raise UnreadableMedia(f"it declares more than {MAX_SAMPLES} samples")
         data_offset = fields.i32() if flags & _DATA_OFFSET else None
         first_flags = fields.u32() if flags & _FIRST_FLAGS else None
         entry_bytes = 4 * sum(bool(flags & bit) for bit in _PER_SAMPLE)

@@ -14,8 +14,8 @@ from framekiln.media.isobmff.fragments import MovieFragment, check_follows, read
 from framekiln.media.isobmff.track_init import TrackInit, parse_init
 
 # Far more than the moov or moof of one track needs.
-MOST_HEAD_BYTES: Final = 16 << 20
-MOST_FRAGMENT_BYTES: Final = 256 << 20
+MAX_HEAD_BYTES: Final = 16 << 20
+MAX_FRAGMENT_BYTES: Final = 256 << 20
 # Boxes that may come at the end of a file or between fragments, but are not part of the media.
 TRAILING: Final = {"mfra", "free", "skip", "meta", "udta"}
 
@@ -80,7 +80,7 @@ class FragmentSplitter:
     def _check_size(self, header: BoxHeader) -> None:
         if header.size_bytes == 0:
             raise UnreadableMedia(f"a box {header.kind!r} of the MP4 has no length")
-        most = MOST_FRAGMENT_BYTES if header.kind == "mdat" else MOST_HEAD_BYTES
+        most = MAX_FRAGMENT_BYTES if header.kind == "mdat" else MAX_HEAD_BYTES
         if self._head_bytes + header.size_bytes > most:
             raise UnreadableMedia(
                 f"a box {header.kind!r} of the MP4 has {header.size_bytes} bytes;"

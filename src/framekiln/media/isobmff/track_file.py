@@ -11,7 +11,7 @@ from typing import BinaryIO
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.isobmff.boxes import LONG_HEADER_BYTES, BoxHeader, read_header
 from framekiln.media.isobmff.fragments import MovieFragment, check_follows, read_fragment
-from framekiln.media.isobmff.splitter import MOST_HEAD_BYTES, TRAILING
+from framekiln.media.isobmff.splitter import MAX_HEAD_BYTES, TRAILING
 from framekiln.media.isobmff.track_init import TrackInit, parse_init
 
 
@@ -75,9 +75,9 @@ class TrackFile:
         return header
 
     def _read(self, header: BoxHeader, before_bytes: int) -> bytes:
-        if before_bytes + header.size_bytes > MOST_HEAD_BYTES:
+        if before_bytes + header.size_bytes > MAX_HEAD_BYTES:
             raise UnreadableMedia(
                 f"a box {header.kind!r} of the MP4 has {header.size_bytes} bytes;"
-                f" at most {MOST_HEAD_BYTES} are read"
+                f" at most {MAX_HEAD_BYTES} are read"
             )
         return self._file.read(header.size_bytes)

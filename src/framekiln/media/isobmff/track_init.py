@@ -16,7 +16,7 @@ TrackType = Literal["video", "audio"]
 
 _TYPES: Final[dict[bytes, TrackType]] = {b"vide": "video", b"soun": "audio"}
 _NOT_IN_MEDIA: Final = -1
-_MOST_EDITS: Final = 16
+_MAX_EDITS: Final = 16
 _SAMPLE_ENTRY_BYTES: Final = 8
 
 
@@ -136,8 +136,8 @@ def _shift(movie: Mp4Box, track: Mp4Box, timescale: int) -> int:
 def _edits(fields: BoxReader) -> list[tuple[int, int]]:
     version, _ = fields.version_and_flags()
     count = fields.u32()
-    if count > _MOST_EDITS:
-        raise UnreadableMedia(f"the MP4's edit list has {count} parts; at most {_MOST_EDITS}")
+    if count > _MAX_EDITS:
+        raise UnreadableMedia(f"the MP4's edit list has {count} parts; at most {_MAX_EDITS}")
     edits = []
     for _ in range(count):
         edits.append((fields.u64(), fields.i64()) if version else (fields.u32(), fields.i32()))

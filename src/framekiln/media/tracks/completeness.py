@@ -13,7 +13,7 @@ from framekiln.media.isobmff.boxes import LONG_HEADER_BYTES, read_header
 _FIRST_BOXES: Final = {"ftyp", "moov", "mdat", "free", "skip", "wide", "pnot", "styp"}
 _MEDIA_BOXES: Final = {"moov", "moof", "mdat"}
 # A file with this many fragments is certainly not a truncated download.
-_MOST_BOXES: Final = 100_000
+_MAX_BOXES: Final = 100_000
 
 _EBML: Final = b"\x1a\x45\xdf\xa3"
 _SEGMENT: Final = b"\x18\x53\x80\x67"
@@ -40,7 +40,7 @@ def check_complete(path: Path) -> None:
 def _missing_of_mp4(file: BinaryIO, size_bytes: int) -> str | None:
     at = 0
     has_index = False
-    for _ in range(_MOST_BOXES):
+    for _ in range(_MAX_BOXES):
         file.seek(at)
         header = read_header(file.read(LONG_HEADER_BYTES))
         if header is None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from framekiln.media.images.frame_times import MOST_FRAMES, FrameTimes, TooManyFrames, frame_times
+from framekiln.media.images.frame_times import MAX_FRAMES, FrameTimes, TooManyFrames, frame_times
 from framekiln.media.images.image_facts import ImageTooLarge, image_facts
 
 FORMS = {"GIF": "image/gif", "WEBP": "image/webp", "PNG": "image/png"}
@@ -56,11 +56,11 @@ def test_what_is_cut_off_does_not_count(tmp_path: Path, form: str) -> None:
 def test_an_animation_of_too_many_pictures_is_refused(tmp_path: Path) -> None:
     one = b",\0\0\0\0\1\0\1\0\0\2\2\x44\1\0"
     head = b"GIF89a\1\0\1\0\x80\0\0" + bytes(6)
-    (tmp_path / "x").write_bytes(head + one * (MOST_FRAMES + 1) + b";")
+    (tmp_path / "x").write_bytes(head + one * (MAX_FRAMES + 1) + b";")
     with pytest.raises(ImageTooLarge, match="more than 20,000 frames"):
         image_facts(tmp_path / "x")
-    (tmp_path / "x").write_bytes(head + one * MOST_FRAMES + b";")
-    assert len(image_facts(tmp_path / "x").times.frame_ms) == MOST_FRAMES
+    (tmp_path / "x").write_bytes(head + one * MAX_FRAMES + b";")
+    assert len(image_facts(tmp_path / "x").times.frame_ms) == MAX_FRAMES
 
 
 def test_a_picture_of_endless_parts_is_given_up(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.isobmff.fragments import MOST_SAMPLES, MovieFragment
+from framekiln.media.isobmff.fragments import MAX_SAMPLES, MovieFragment
 from framekiln.media.isobmff.splitter import FragmentSegment, FragmentSplitter, InitSegment
 from tests.support.mp4_boxes import (
     NOT_SYNC,
@@ -66,7 +66,7 @@ def test_samples_have_their_places_and_times() -> None:
         ({"samples": ((40, 10, NOT_SYNC, 0),)}, "keyframe"),
         ({"count": 4}, "list of 4 samples"),
         ({"count": 2}, "list of 2 samples"),
-        ({"count": 0xFFFFFFFF}, f"more than {MOST_SAMPLES} samples"),
+        ({"count": 0xFFFFFFFF}, f"more than {MAX_SAMPLES} samples"),
         ({"data_offset": 0}, "declared at its byte 0"),
         ({"data_offset": -400}, "declared at its byte -400"),
         ({"mdat_bytes": 21}, "22 bytes in total, but its mdat box has 21"),

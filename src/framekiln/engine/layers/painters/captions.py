@@ -14,7 +14,7 @@ from framekiln.engine.layers.text_markup import caption_markup
 from framekiln.media.captions import CaptionSpans, CaptionTrack
 
 _AT_ONCE: Final = 40
-_MOST_KEPT: Final = 400
+_MAX_KEPT: Final = 400
 
 
 class CaptionPainter:
@@ -61,7 +61,7 @@ class CaptionPainter:
         return self._drawn[text]
 
     def _draw_from(self, number: int) -> None:
-        if len(self._drawn) >= _MOST_KEPT:
+        if len(self._drawn) >= _MAX_KEPT:
             self._drawn.clear()
         wanted = list(islice(self._new_texts(number), _AT_ONCE))
         room_px = text_wrap_px(self._layer)

@@ -17,7 +17,7 @@ from framekiln.engine.layers.layer_effects import resize_sheet
 from framekiln.engine.layers.painter import SourceImage
 from framekiln.media.source_session import SessionImage, SourceSession
 
-_MOST_PX: Final = 4096
+_MAX_PX: Final = 4096
 
 
 class ImagePainter:
@@ -60,5 +60,5 @@ def raster_size(layer: ResolvedLayer) -> tuple[int, int]:
         width = max(1, round(edges.width / state.crop.width))
         return width, max(1, round(edges.height / state.crop.height))
     width, height = largest_side_px(layer)
-    shrink = min(1.0, _MOST_PX / max(width, height))
+    shrink = min(1.0, _MAX_PX / max(width, height))
     return max(1, round(width * shrink)), max(1, round(height * shrink))

@@ -15,7 +15,7 @@ from framekiln.engine.layers.geometry import canvas_box, is_static, is_upright, 
 from framekiln.engine.layers.painter import SourceImage
 
 _FINER: Final = 4
-_MOST_PX: Final = 4096
+_MAX_PX: Final = 4096
 
 
 class ShapePainter:
@@ -46,9 +46,9 @@ class ShapePainter:
     def _size(self, state: LayerState) -> tuple[int, int]:
         if self._is_static and is_upright(state):
             edges = canvas_box(state, state.content, to_even=False)
-            return min(edges.width, _MOST_PX), min(edges.height, _MOST_PX)
+            return min(edges.width, _MAX_PX), min(edges.height, _MAX_PX)
         sides = (state.width * self._scale, state.height * self._scale)
-        wide, high = (max(1, min(_MOST_PX, round(side))) for side in sides)
+        wide, high = (max(1, min(_MAX_PX, round(side))) for side in sides)
         return wide, high
 
 
