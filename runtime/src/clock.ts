@@ -26,6 +26,14 @@ export function frameTimeMs(frame: number, rate: FrameRate): number {
   return (frame * 1000 * rate.denominator) / rate.numerator;
 }
 
+/** Chromium's frame ticks lie on a grid of 0.1 ms; a half is rounded to the even side. */
+export function frameTickMs(exactMs: number): number {
+  const tenths = Math.round(exactMs * 1000) / 100;
+  const whole = Math.floor(tenths);
+  const isHalf = tenths - whole === 0.5;
+  return (isHalf ? whole + (whole % 2) : Math.round(tenths)) / 10;
+}
+
 /** The frame instant next to `roughMs`, or null when none is near. */
 export function snapToFrame(roughMs: number, rate: FrameRate): number | null {
   // The + 0 turns -0 (a reading just before frame 0) into 0.

@@ -17,6 +17,8 @@ import { EarlyAnimations } from "./early_animations.ts";
 import { useHost, type HostConfig } from "./host.ts";
 import { fetchAllParts } from "./ranged_fetch.ts";
 import { findMistakes } from "./mistakes.ts";
+import { MotionListeners } from "./motion/motion_listeners.ts";
+import { PageLayers, type PosePlace } from "./motion/page_layers.ts";
 import { replaceDrawing } from "./native_drawing.ts";
 import type { FilmClock } from "./native_clip.ts";
 import { NativeMedia } from "./native_media.ts";
@@ -46,6 +48,8 @@ function installHosted(config: HostConfig): void {
   const stopTimer = window.clearTimeout.bind(window);
   const activity = new AuthorActivity();
   activity.install();
+  const listeners = new MotionListeners();
+  listeners.install();
   window.fetch = fetchAllParts(window.fetch.bind(window));
   const requests = new Requests();
   requests.install();
@@ -90,6 +94,7 @@ function installHosted(config: HostConfig): void {
     bridge === null ? [driver, tailwind, webAudio, requests, workers] : [bridge],
   );
   let hasDrawn = false;
+  const layers = new PageLayers(driver, listeners, requestFrame);
   publish({
     pending: () => readiness.pending(),
     failure: () => readiness.failure(),
@@ -106,6 +111,11 @@ function installHosted(config: HostConfig): void {
       loop.repeat();
       frames.repeat();
     },
+    analyzeLayers: (rate: FrameRate, count: number) => layers.analyze(rate, count),
+    sampleLayers: (first: number, count: number) => layers.sample(first, count),
+    poseLayers: (wanted: number[], frame: number, place: PosePlace) =>
+      layers.pose(wanted, frame, place),
+    hasPosed: () => layers.hasPosed(),
     askWorkers: () => workers.beginFrame(),
     workerDrawings: () => workers.drawings(),
     hasDrawn: () => hasDrawn,

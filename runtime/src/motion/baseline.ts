@@ -1,0 +1,18 @@
+/** The first baseline of an element's own text. */
+
+let context: OffscreenCanvasRenderingContext2D | null = null;
+
+/** In the coordinates of the window; null if it has no text of its own. */
+export function baselineOf(element: Element): number | null {
+  const isText = (node: Node): boolean => node instanceof Text && node.data.trim() !== "";
+  const text = [...element.childNodes].find(isText);
+  context ??= new OffscreenCanvas(1, 1).getContext("2d");
+  if (text === undefined || context === null) return null;
+  const range = document.createRange();
+  range.selectNodeContents(text);
+  const line = range.getClientRects()[0];
+  if (line === undefined) return null;
+  context.font = getComputedStyle(element).font;
+  // Layout rounds the ascent of a font to whole pixels.
+  return line.top + Math.round(context.measureText("x").fontBoundingBoxAscent);
+}

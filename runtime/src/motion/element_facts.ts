@@ -1,0 +1,63 @@
+/** What the layers of a page have to know about one element. */
+
+import type { ElementFacts } from "./layer_finder.ts";
+import { stackingOf } from "./stacking.ts";
+
+const REPLACED = "img, svg, input, button, select, textarea, progress, meter, hr";
+
+export function describeElement(element: Element, style: CSSStyleDeclaration): ElementFacts {
+  const [hasText, hasBox] = [hasOwnText(element), hasOwnBox(element, style)];
+  const transforms = [style.transform, style.translate, style.rotate, style.scale];
+  return {
+    ...stackingOf(element, style),
+    paints: hasText || hasBox,
+    isText: hasText && !hasBox,
+    reachPx: reachOf(style),
+    groups: groupingOf(style),
+    clips: style.overflowX !== "visible" || style.overflowY !== "visible",
+    isRound: !/^0px( 0px)*$/u.test(`${style.borderRadius} ${style.overflowClipMargin}`.trim()),
+    isPlaced: style.opacity !== "1" || transforms.some((value) => value !== "none"),
+  };
+}
+
+function hasOwnText(element: Element): boolean {
+  return [...element.childNodes].some((node) => node instanceof Text && node.data.trim() !== "");
+}
+
+/** Whether it draws anything but text and what is in it. */
+function hasOwnBox(element: Element, style: CSSStyleDeclaration): boolean {
+  const borders = ["top", "right", "bottom", "left"].map((side) =>
+    style.getPropertyValue(`border-${side}-width`),
+  );
+  return (
+    element.matches(REPLACED) ||
+    style.backgroundColor !== "rgba(0, 0, 0, 0)" ||
+    style.backgroundImage !== "none" ||
+    borders.some((width) => width !== "0px") ||
+    style.boxShadow !== "none" ||
+    style.outlineStyle !== "none" ||
+    style.display === "list-item" ||
+    ["::before", "::after"].some((part) => hasContent(getComputedStyle(element, part).content))
+  );
+}
+
+/** Half of the font size is more than glyphs need; a blur reaches three times its length. */
+function reachOf(style: CSSStyleDeclaration): number {
+  const effects = `${style.boxShadow} ${style.textShadow} ${style.filter} ${style.outlineOffset}`;
+  const lengths = [...effects.matchAll(/(-?[\d.]+)px/gu)].map((found) =>
+    Math.abs(Number(found[1])),
+  );
+  const outline = style.outlineStyle === "none" ? 0 : Number.parseFloat(style.outlineWidth);
+  return Number.parseFloat(style.fontSize) / 2 + 3 * Math.max(0, ...lengths) + outline;
+}
+
+function hasContent(content: string): boolean {
+  return content !== "none" && content !== "normal";
+}
+
+function groupingOf(style: CSSStyleDeclaration): string {
+  if (style.filter !== "none") return "a filter";
+  if (style.clipPath !== "none") return "a clip-path";
+  if (style.maskImage !== "none") return "a mask";
+  return "";
+}

@@ -1,0 +1,127 @@
+/**
+ * Finds the layers of a page: what moves as one piece, in the order of painting.
+ *
+ * A mover is an element whose animations move, fade or hide it, or that has its own time. Each layer
+ * holds elements with the same movers around them.
+ */
+
+import { selectorOf } from "../selector.ts";
+import { drawnAncestors, drawnChildren } from "./flat_tree.ts";
+import { paintOrder, type PaintNode } from "./paint_order.ts";
+import { isClippedBy, type Stacking } from "./stacking.ts";
+
+export interface ElementFacts extends Stacking {
+  readonly paints: boolean;
+  /** Whether it paints nothing but text. */
+  readonly isText: boolean;
+  /** How far its shadows and glyphs may reach beyond its box. */
+  readonly reachPx: number;
+  /** Why nothing inside may move on its own, or "". */
+  readonly groups: string;
+  readonly clips: boolean;
+  readonly isRound: boolean;
+  /** Whether it fades or transforms all that is in it, although it never changes. */
+  readonly isPlaced: boolean;
+}
+
+export interface Clip {
+  readonly element: Element;
+  /** How many of the layer's movers move the clip, too. */
+  readonly depth: number;
+}
+
+export interface FoundLayer {
+  /** Indexes of movers, outermost first. */
+  readonly chain: readonly number[];
+  readonly elements: Element[];
+  readonly clips: readonly Clip[];
+}
+
+export interface Found {
+  readonly obstacle: string;
+  readonly movers: readonly HTMLElement[];
+  readonly layers: readonly FoundLayer[];
+}
+
+export function findLayers(
+  facts: ReadonlyMap<Element, ElementFacts>,
+  moved: ReadonlySet<HTMLElement>,
+  timed: ReadonlySet<HTMLElement>,
+): Found {
+  const movers = [...withPlacedAround(facts, new Set([...moved, ...timed]))];
+  const index = new Map(movers.map((element, number) => [element as Element, number]));
+  const chainOf = (element: Element): number[] =>
+    [...drawnAncestors(element)].flatMap((each) => index.get(each) ?? []).reverse();
+  const grouping = [...index.keys()].flatMap((mover) => groupObstacle(mover, facts))[0];
+  if (grouping !== undefined) return { obstacle: grouping, movers, layers: [] };
+
+  const nodeOf = (element: Element): PaintNode<Element> => {
+    const own = facts.get(element) as ElementFacts;
+    const children = element instanceof SVGElement ? [] : drawnChildren(element);
+    return {
+      value: element,
+      isContext: own.isContext || moved.has(element as HTMLElement),
+      isPositioned: own.isPositioned,
+      zIndex: own.zIndex,
+      children: children.filter((child) => facts.has(child)).map(nodeOf),
+    };
+  };
+  const layers: FoundLayer[] = [];
+  for (const element of paintOrder(nodeOf(document.documentElement)).flat()) {
+    const isRoot = element === document.documentElement;
+    if (!isRoot && facts.get(element)?.paints !== true) continue;
+    const chain = chainOf(element);
+    const last = layers.at(-1);
+    if (last !== undefined && String(last.chain) === String(chain)) last.elements.push(element);
+    else layers.push({ chain, elements: [element], clips: [] });
+  }
+  const clipped = layers.map((layer) => ({ ...layer, clips: clipsOf(layer, movers, facts) }));
+  const round = clipped.flatMap(({ clips }) => clips).find((c) => facts.get(c.element)?.isRound);
+  const obstacle = round === undefined ? "" : `${selectorOf(round.element)}: a rounded clip`;
+  return { obstacle, movers, layers: clipped };
+}
+
+/** Elements around a mover that fade or transform it, too: their effect comes on top. */
+function withPlacedAround(
+  facts: ReadonlyMap<Element, ElementFacts>,
+  movers: ReadonlySet<HTMLElement>,
+): Set<HTMLElement> {
+  const all = new Set(movers);
+  for (const mover of movers) {
+    for (const around of drawnAncestors(mover)) {
+      if (facts.get(around)?.isPlaced && around instanceof HTMLElement) all.add(around);
+    }
+  }
+  return all;
+}
+
+function groupObstacle(mover: Element, facts: ReadonlyMap<Element, ElementFacts>): string[] {
+  if (mover === document.body || mover === document.documentElement) {
+    return ["the page as a whole moves"];
+  }
+  return [...drawnAncestors(mover)].slice(1).flatMap((around) => {
+    const groups = facts.get(around)?.groups ?? "";
+    return groups === "" ? [] : [`${selectorOf(around)}: ${groups} around what moves`];
+  });
+}
+
+/** The clips that stay where they are while a mover inside them moves. */
+function clipsOf(
+  layer: FoundLayer,
+  movers: readonly HTMLElement[],
+  facts: ReadonlyMap<Element, ElementFacts>,
+): Clip[] {
+  const chain = layer.chain.map((number) => movers[number] as Element);
+  const innermost = chain.at(-1);
+  if (innermost === undefined) return [];
+  const clips: Clip[] = [];
+  for (const around of [...drawnAncestors(innermost)].slice(1)) {
+    if (around === document.body || around === document.documentElement) continue;
+    if (!facts.get(around)?.clips) continue;
+    const around_ = new Set(drawnAncestors(around));
+    const depth = chain.filter((mover) => around_.has(mover)).length;
+    const inside = chain[depth] as Element;
+    if (isClippedBy(inside, around)) clips.push({ element: around, depth });
+  }
+  return clips;
+}

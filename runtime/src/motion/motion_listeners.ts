@@ -1,0 +1,49 @@
+/** Notices scripts that react to the motion of a page: what they do is not known beforehand. */
+
+const EVENTS = /^(?:webkit)?(?:animation|transition)|^(?:scroll|resize|finish)/iu;
+const HANDLERS = ["onanimationstart", "onanimationend", "onanimationiteration", "ontransitionend"];
+
+export class MotionListeners {
+  private isListening = false;
+
+  /** Called before the page's own scripts. */
+  install(): void {
+    const notice = (): void => {
+      this.isListening = true;
+    };
+    const add = EventTarget.prototype.addEventListener;
+    EventTarget.prototype.addEventListener = function addEventListener(
+      this: EventTarget,
+      ...args: Parameters<EventTarget["addEventListener"]>
+    ): void {
+      if (EVENTS.test(args[0])) notice();
+      add.apply(this, args);
+    };
+    for (const name of ["ResizeObserver", "IntersectionObserver"] as const) {
+      window[name] = new Proxy(window[name], {
+        construct: (target, args, newTarget) => {
+          notice();
+          return Reflect.construct(target, args, newTarget) as object;
+        },
+      }) as never;
+    }
+    const finished = Object.getOwnPropertyDescriptor(Animation.prototype, "finished");
+    Object.defineProperty(Animation.prototype, "finished", {
+      configurable: true,
+      get(this: Animation): unknown {
+        notice();
+        return finished?.get?.call(this);
+      },
+    });
+  }
+
+  hasAny(): boolean {
+    return this.isListening;
+  }
+}
+
+/** Whether an element, or an animation, has a handler as a property. */
+export function hasMotionHandler(target: Element | Animation): boolean {
+  const values = target as unknown as Record<string, unknown>;
+  return [...HANDLERS, "onfinish"].some((name) => typeof values[name] === "function");
+}

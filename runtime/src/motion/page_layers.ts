@@ -1,0 +1,347 @@
+/**
+ * A page as layers: what may be drawn once, where it is in each frame, and how to draw it alone.
+ *
+ * Works on a page that is never filmed: it is put at any time and styles are set over its own.
+ */
+
+import type { FrameRate } from "../clock.ts";
+import { timeTree } from "../elements/timed.ts";
+import {
+  about,
+  multiply,
+  parseRotate,
+  parseScale,
+  parseTransform,
+  parseTranslate,
+} from "./affine.ts";
+import { baselineOf } from "./baseline.ts";
+import { describeElement } from "./element_facts.ts";
+import { drawnElements, drawnParent, isShown } from "./flat_tree.ts";
+import { HeldStyles } from "./held_styles.ts";
+import { findLayers, type ElementFacts, type FoundLayer } from "./layer_finder.ts";
+import type { MotionListeners } from "./motion_listeners.ts";
+import { animationObstacle, elementObstacle, pageObstacle } from "./obstacles.ts";
+import { Seeker, type Driven } from "./seeker.ts";
+
+type Box = readonly [left: number, top: number, right: number, bottom: number];
+
+export interface LayerReport {
+  readonly chain: readonly number[];
+  readonly clips: readonly { readonly box: Box; readonly depth: number }[];
+  /** Around its elements and texts, where nothing has moved. */
+  readonly box: Box;
+  /** How far shadows and glyphs may reach beyond it. */
+  readonly reachPx: number;
+  /** Of its first text, if it has nothing but text: Chromium puts it on a whole row of pixels. */
+  readonly baseline: number | null;
+  /** A frame in which all of it is there. */
+  readonly frame: number;
+}
+
+export interface PageReport {
+  /** Why the page has to be filmed, or "". */
+  readonly obstacle: string;
+  readonly movers: number;
+  readonly layers: readonly LayerReport[];
+  /** Frames at which something appears or disappears. */
+  readonly boundaries: readonly number[];
+}
+
+/** Where the page is drawn: enlarged, then moved. */
+export interface PosePlace {
+  readonly x: number;
+  readonly y: number;
+  readonly scale: number;
+}
+
+const MOST_BOUNDARIES = 300;
+const MOST_LAYERS = 150;
+const MOST_ELEMENTS = 4000;
+const SAME_PX = 0.01;
+const NEUTRAL = {
+  ...{ transition: "none", transform: "none", translate: "none", rotate: "none", scale: "none" },
+  ...{ opacity: "1", visibility: "visible" },
+};
+
+export class PageLayers {
+  private readonly driver: Driven;
+  private readonly listeners: MotionListeners;
+  private readonly requestFrame: (callback: FrameRequestCallback) => number;
+  private readonly facts = new Map<Element, ElementFacts>();
+  private readonly rests = new Map<Element, Box>();
+  private readonly baselines = new Map<Element, number | null>();
+  private readonly posed = new HeldStyles();
+  private seeker: Seeker | null = null;
+  private movers: readonly HTMLElement[] = [];
+  private layers: readonly FoundLayer[] = [];
+  private hasDrawnPose = false;
+
+  constructor(
+    driver: Driven,
+    listeners: MotionListeners,
+    requestFrame: (callback: FrameRequestCallback) => number,
+  ) {
+    this.driver = driver;
+    this.listeners = listeners;
+    this.requestFrame = requestFrame;
+  }
+
+  analyze(rate: FrameRate, count: number): PageReport {
+    const boundaries = boundaryFrames(rate, count);
+    const refused = (obstacle: string): PageReport => {
+      return { obstacle, movers: 0, layers: [], boundaries: [] };
+    };
+    if (this.listeners.hasAny()) return refused("a script waits for motion");
+    if (boundaries.length > MOST_BOUNDARIES) return refused("too many times of change");
+    this.seeker = new Seeker(this.driver, rate);
+    const visited = this.visit(boundaries);
+    if (visited.obstacle !== "") return refused(visited.obstacle);
+    const found = findLayers(this.facts, visited.moved, visited.timed);
+    if (found.obstacle !== "") return refused(found.obstacle);
+    if (found.layers.length > MOST_LAYERS) return refused("too many layers");
+    this.movers = found.movers;
+    this.layers = found.layers;
+    const shifted = this.measure(boundaries);
+    if (shifted !== "") return refused(shifted);
+    return {
+      obstacle: "",
+      movers: this.movers.length,
+      layers: this.layers.map((layer) => this.report(layer, visited.shownAt)),
+      boundaries,
+    };
+  }
+
+  /** For each frame and mover: whether it is seen, its opacity, and the matrix around its origin. */
+  sample(first: number, count: number): number[] | string {
+    const numbers: number[] = [];
+    this.posed.release();
+    for (let frame = first; frame < first + count; frame += 1) {
+      this.seeker?.seek(frame);
+      for (const mover of this.movers) {
+        const state = this.stateOf(mover);
+        if (typeof state === "string") return state;
+        numbers.push(...state);
+      }
+    }
+    return numbers;
+  }
+
+  /** Show only these layers, where nothing has moved; returns why that is impossible, or "". */
+  pose(wanted: readonly number[], frame: number, place: PosePlace): string {
+    this.posed.release();
+    this.seeker?.seek(frame);
+    this.neutralize(this.posed);
+    const layers = wanted.flatMap((number) => this.layers[number] ?? []);
+    const members = new Set(layers.flatMap(({ elements }) => elements));
+    for (const { element } of layers.flatMap(({ clips }) => clips)) openClip(element, this.posed);
+    const present = [...this.facts.keys()].filter(isShown);
+    const seen = new Map(present.map((each) => [each, getComputedStyle(each).visibility]));
+    for (const [element, visibility] of seen) {
+      this.posed.set(element, "transition", "none");
+      const value = members.has(boxAround(element)) ? visibility : "hidden";
+      this.posed.set(element, "visibility", value);
+    }
+    if (!members.has(document.documentElement)) {
+      for (const each of [document.documentElement, document.body]) {
+        this.posed.set(each, "background", "none");
+      }
+    }
+    if (place.x !== 0 || place.y !== 0 || place.scale !== 1) movePage(place, this.posed);
+    this.hasDrawnPose = false;
+    this.requestFrame(() => {
+      this.hasDrawnPose = true;
+    });
+    const isSame = [...members].every((each) => {
+      const rest = this.rests.get(each);
+      if (each === document.documentElement || rest === undefined) return true;
+      return areSame(placed(rest, place), boxOf(each));
+    });
+    return isSame ? "" : "a layer cannot be drawn on its own";
+  }
+
+  hasPosed(): boolean {
+    return this.hasDrawnPose;
+  }
+
+  /** Look at every frame at which something appears: what hides has no styles to read. */
+  private visit(boundaries: readonly number[]) {
+    const moved = new Set<HTMLElement>();
+    const timed = new Set<HTMLElement>();
+    const shownAt = new Map<Element, number>();
+    let obstacle = pageObstacle();
+    for (const frame of boundaries) {
+      this.seeker?.seek(frame);
+      for (const element of drawnElements(document.documentElement)) {
+        if (!isShown(element) || shownAt.has(element)) continue;
+        shownAt.set(element, frame);
+        const style = getComputedStyle(element);
+        obstacle ||= elementObstacle(element, style);
+        this.facts.set(element, describeElement(element, style));
+      }
+      if (this.facts.size > MOST_ELEMENTS) obstacle ||= "too many elements";
+      for (const animation of document.getAnimations()) {
+        obstacle ||= animationObstacle(animation);
+        const { effect } = animation;
+        const target = effect instanceof KeyframeEffect ? effect.target : null;
+        if (target instanceof HTMLElement && isShown(target)) moved.add(target);
+      }
+      for (const { element } of timeTree.all()) if (!isShown(element)) timed.add(element);
+      if (obstacle !== "") break;
+    }
+    for (const element of timed) if (!this.facts.has(element)) timed.delete(element);
+    return { obstacle, moved, timed, shownAt };
+  }
+
+  /** Measure everything where nothing has moved; returns what lies elsewhere at another time. */
+  private measure(boundaries: readonly number[]): string {
+    const neutral = new HeldStyles();
+    this.neutralize(neutral);
+    let moved = "";
+    for (const frame of boundaries) {
+      this.seeker?.seek(frame);
+      for (const element of this.facts.keys()) {
+        if (!isShown(element)) continue;
+        const box = boxOf(element);
+        const before = this.rests.get(element);
+        if (before === undefined) {
+          this.rests.set(element, box);
+          if (this.facts.get(element)?.isText) this.baselines.set(element, baselineOf(element));
+        } else if (!areSame(before, box))
+          moved ||= `${element.localName}: its place in the layout changes`;
+      }
+    }
+    neutral.release();
+    return moved;
+  }
+
+  private neutralize(styles: HeldStyles): void {
+    for (const mover of this.movers) {
+      for (const [name, value] of Object.entries(NEUTRAL)) styles.set(mover, name, value);
+    }
+  }
+
+  private report(layer: FoundLayer, shownAt: ReadonlyMap<Element, number>): LayerReport {
+    const rest = (element: Element): Box => this.rests.get(element) ?? [0, 0, 0, 0];
+    const boxes = layer.elements.map((element) => inkBox(element, rest(element)));
+    const view: Box = [0, 0, innerWidth, innerHeight];
+    return {
+      chain: layer.chain,
+      box: boxes.reduce(unionOf),
+      reachPx: Math.max(...layer.elements.map((each) => this.facts.get(each)?.reachPx ?? 0)),
+      baseline: layer.elements.every((each) => this.facts.get(each)?.isText)
+        ? (this.baselines.get(layer.elements[0] as Element) ?? null)
+        : null,
+      frame: Math.max(...layer.elements.map((element) => shownAt.get(element) ?? 0)),
+      clips: layer.clips
+        .map(({ element, depth }) => ({ box: innerBox(element, rest(element)), depth }))
+        .filter(({ box, depth }) => depth > 0 || !isInside(view, box)),
+    };
+  }
+
+  private stateOf(mover: HTMLElement): number[] | string {
+    const style = getComputedStyle(mover);
+    if (!isShown(mover) || style.visibility !== "visible") return [0, 0, 1, 0, 0, 1, 0, 0];
+    const [left, top, right, bottom] = this.rests.get(mover) ?? [0, 0, 0, 0];
+    const parts = [
+      parseTranslate(style.translate, right - left, bottom - top),
+      parseRotate(style.rotate),
+      parseScale(style.scale),
+      parseTransform(style.transform),
+    ];
+    const [x = 0, y = 0] = style.transformOrigin.split(" ").map(Number.parseFloat);
+    const [translate, rotate, scale, transform] = parts;
+    if (!translate || !rotate || !scale || !transform) return "a transform in space";
+    const own = multiply(multiply(translate, rotate), multiply(scale, transform));
+    return [1, Number(style.opacity), ...about(own, left + x, top + y)];
+  }
+}
+
+/** The first and last frame, and those around the start and end of each timed element. */
+function boundaryFrames(rate: FrameRate, count: number): number[] {
+  const frames = new Set([0, count - 1]);
+  const frameAt = (ms: number): number =>
+    Math.ceil((ms * rate.numerator) / (1000 * rate.denominator) - 1e-6);
+  for (const { span } of timeTree.all()) {
+    for (const ms of [span.startMs, span.endMs]) {
+      for (const near of [-1, 0, 1]) {
+        const frame = frameAt(ms) + near;
+        if (frame > 0 && frame < count) frames.add(frame);
+      }
+    }
+  }
+  return [...frames].sort((one, other) => one - other);
+}
+
+/** The element, or the one in whose box its text is: a slot passes styles on, but has no box. */
+function boxAround(element: Element): Element {
+  const { display } = getComputedStyle(element);
+  const parent = display === "contents" ? drawnParent(element) : null;
+  return parent === null ? element : boxAround(parent);
+}
+
+function movePage({ x, y, scale }: PosePlace, styles: HeldStyles): void {
+  const root = document.documentElement;
+  for (const each of [root, document.body]) styles.set(each, "overflow", "visible");
+  styles.set(root, "transform-origin", "0 0");
+  styles.set(root, "transform", `translate(${x}px, ${y}px) scale(${scale})`);
+}
+
+function placed([left, top, right, bottom]: Box, { x, y, scale }: PosePlace): Box {
+  return [left * scale + x, top * scale + y, right * scale + x, bottom * scale + y];
+}
+
+/** Let what is inside be seen where it is cut off, without another layout. */
+function openClip(element: Element, styles: HeldStyles): void {
+  const { display } = getComputedStyle(element);
+  styles.set(element, "transition", "none");
+  if (display === "block") styles.set(element, "display", "flow-root");
+  styles.set(element, "min-width", "0");
+  styles.set(element, "min-height", "0");
+  styles.set(element, "overflow", "visible");
+}
+
+/** Text may reach beyond the box of its element. */
+function inkBox(element: Element, box: Box): Box {
+  const hasText = [...element.childNodes].some((node) => node instanceof Text && node.data.trim());
+  if (!hasText) return box;
+  const range = document.createRange();
+  range.selectNodeContents(element);
+  const { width, height } = range.getBoundingClientRect();
+  const [left, top, right, bottom] = box;
+  return [left, top, Math.max(right, left + width), Math.max(bottom, top + height)];
+}
+
+function innerBox(element: Element, [left, top, right, bottom]: Box): Box {
+  const style = getComputedStyle(element);
+  const width = (name: string): number => Number.parseFloat(style.getPropertyValue(name)) || 0;
+  return [
+    left + width("border-left-width"),
+    top + width("border-top-width"),
+    right - width("border-right-width"),
+    bottom - width("border-bottom-width"),
+  ];
+}
+
+function boxOf(element: Element): Box {
+  const { left, top, right, bottom } = element.getBoundingClientRect();
+  return [left, top, right, bottom];
+}
+
+function areSame(one: Box, other: Box): boolean {
+  return one.every((edge, i) => Math.abs(edge - (other[i] ?? Number.NaN)) < SAME_PX);
+}
+
+function unionOf(one: Box, other: Box): Box {
+  return [
+    Math.min(one[0], other[0]),
+    Math.min(one[1], other[1]),
+    Math.max(one[2], other[2]),
+    Math.max(one[3], other[3]),
+  ];
+}
+
+function isInside(inner: Box, outer: Box): boolean {
+  return (
+    outer[0] <= inner[0] && outer[1] <= inner[1] && outer[2] >= inner[2] && outer[3] >= inner[3]
+  );
+}
