@@ -101,6 +101,10 @@ class Settings(BaseSettings):
     """Memory that they may take together; 0 means half of the machine's."""
     render_timeout_s: int = Field(default=3600, alias="FRAMEKILN_RENDER_TIMEOUT_S", ge=1)
     settle_timeout_s: int = Field(default=30, alias="FRAMEKILN_SETTLE_TIMEOUT_S", ge=1)
+    page_method: Literal["auto", "filmed", "composed"] = Field(
+        default="filmed", alias="FRAMEKILN_PAGE_METHOD"
+    )
+    """How frames of pages are made: drawn by Chromium, or composed where their motion is known."""
     browser_memory_mib: int = Field(default=0, alias="FRAMEKILN_BROWSER_MEMORY_MIB", ge=0)
     """Memory of one Chromium in MiB; 0 means half the machine's, at most 4096."""
     browser_processes: int = Field(default=64, alias="FRAMEKILN_BROWSER_PROCESSES", ge=16)

@@ -82,6 +82,8 @@ def test_options_win_over_a_page_from_standard_input_and_json_says_so(tmp_path: 
         "duration_ms": 200,
         "grabbing": "raw-memory",
         "fallback_reason": None,
+        "composed_frames": 0,
+        "filmed_reason": None,
         "warnings": [],
         "missing_confinement": list(missing_confinement()),
     }

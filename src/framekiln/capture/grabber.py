@@ -81,10 +81,19 @@ class Grabber:
         """How this page's frames are captured."""
         return GrabMethod.SCREENSHOT if self._framebuffer is None else GrabMethod.RAW
 
-    def grab(self, number: int, at_us: int, into: Pixels, *, checked: bool = False) -> bool:
+    def grab(
+        self,
+        number: int,
+        at_us: int,
+        into: Pixels,
+        *,
+        checked: bool = False,
+        is_needed: bool = False,
+    ) -> bool:
         """Show a frame and copy its pixels to `into`; return False if it is unchanged.
 
-        A `checked` frame is compared with a screenshot.
+        A `checked` frame is compared with a screenshot. One that `is_needed` is copied even if it
+        is unchanged.
         """
         if self._framebuffer is None:
             picture = self._screenshot(number, at_us)
@@ -95,7 +104,7 @@ class Grabber:
             self._grab_checked(self._framebuffer, number, at_us, into)
             return True
         has_damage = self._page.show(number, at_us).has_damage
-        if has_damage:
+        if has_damage or is_needed:
             self._framebuffer.read_into(into)
         self._strip.check(number, self._framebuffer.read_below(into))
         return has_damage

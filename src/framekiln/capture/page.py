@@ -147,6 +147,11 @@ class Page:
             return self._draw_again(shown, screenshot=screenshot)
         return shown
 
+    @property
+    def has_waited(self) -> bool:
+        """Whether frames were drawn before frame 0."""
+        return self._clock.zero_tick_us > 0
+
     def raise_late_failure(self) -> None:
         """Raise errors that scripts of the last frame have thrown since it was drawn."""
         self.evaluate("0")

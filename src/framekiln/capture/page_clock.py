@@ -47,6 +47,11 @@ class PageClock:
         """The tick of the last frame; 0 before the first."""
         return self._tick_us
 
+    @property
+    def zero_tick_us(self) -> int:
+        """The tick of frame 0; 0 unless frames were drawn before it."""
+        return self._zero_tick_us
+
     def stop(self) -> None:
         """Stop virtual time; frame ticks count from the same instant."""
         policy = {"policy": "pause", "initialVirtualTime": EPOCH_MS / 1000}

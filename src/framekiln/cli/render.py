@@ -26,6 +26,7 @@ from framekiln.engine.film_order import (
     MAX_SIDE_PX,
     FilmLimits,
     FilmOrder,
+    PageMethod,
     StillMoment,
 )
 from framekiln.engine.site import SiteAssets
@@ -100,6 +101,7 @@ def render(
         still=_moment(at, still, duration_ms=duration_ms, is_transparent=transparent),
         container=format_ if still is None else "mp4",
         data=read_data(data, data_file),
+        page_method=PageMethod(settings.page_method),
     )
     require_confinement(settings)
     with TemporaryDirectory(prefix="framekiln-assets-") as folder:
@@ -166,6 +168,8 @@ def _show(film: FilmResult, output: Path, moment: StillMoment | None, *, as_json
         **(length if moment is None else {"at_ms": moment.at_ms}),
         "grabbing": film.record.grabbing,
         "fallback_reason": film.record.fallback_reason,
+        "composed_frames": film.record.composed_frames,
+        "filmed_reason": film.record.filmed_reason,
         "warnings": list(film.record.warnings),
         "missing_confinement": list(film.record.missing_confinement),
     }

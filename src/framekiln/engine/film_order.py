@@ -1,6 +1,7 @@
 """The order for a film, and the time limits on making it. Values only."""
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from fractions import Fraction
 
 from framekiln.capture.grab_method import GrabMethod
@@ -15,6 +16,17 @@ DEFAULT_SIZE = FrameSize(1280, 720)
 DEFAULT_FPS = Fraction(30)
 MAX_DURATION_MS = 6 * 60 * 60 * 1000
 MAX_SIDE_PX = 8192
+
+
+class PageMethod(StrEnum):
+    """How the frames of a page are made."""
+
+    FILMED = "filmed"
+    """Chromium draws each frame."""
+    COMPOSED = "composed"
+    """Chromium draws each layer once, wherever the motion of a page is known beforehand."""
+    AUTO = "auto"
+    """Composed if the film is long enough to gain by it."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +51,7 @@ class FilmOrder:
     """The container of a page's film, a key of `FILM_CONTAINERS`; a layer config has its own."""
     data: str | None = None
     """The page's render data, as JSON."""
+    page_method: PageMethod = PageMethod.FILMED
     service: PageServiceBackend = field(default_factory=NoService)
     """The service that a page with an external runtime expects."""
 

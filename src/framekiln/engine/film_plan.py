@@ -110,6 +110,10 @@ class CaptureRecord:
     warnings: tuple[str, ...]
     missing_confinement: tuple[str, ...] = ()
     """What pages and media lacked to be confined; only where that is allowed."""
+    composed_frames: int = 0
+    """Frames that were composed from layers instead of drawn by Chromium."""
+    filmed_reason: str | None = None
+    """Why a page, or its last slice, was not composed; only where that was wanted."""
 
 
 def _clip_as_json(clip: PageAudioClip | LayerAudioClip) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Protocol
 from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
 from framekiln.engine.audio_clips import AudioClips, PageAudio
-from framekiln.engine.film_order import FilmLimits, FilmOrder, StillMoment
+from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod, StillMoment
 from framekiln.engine.film_plan import CaptureRecord, FilmDigests, FilmPlan, FilmSlice
 from framekiln.engine.page.renderer import open_page_renderer
 
@@ -63,9 +63,13 @@ def open_renderer(
     order: FilmOrder, browser: Browser, limits: FilmLimits, *, fallback_reason: str | None = None
 ) -> AbstractContextManager[FilmRenderer]:
     """Open the renderer for the order, ready for its first frame."""
-    if order.layers is None:
+    if order.layers is None and order.page_method is PageMethod.FILMED:
         return open_page_renderer(order, browser, limits, fallback_reason=fallback_reason)
-    # Pages do not need the compositor and its libraries.
+    # Filmed pages do not need the compositor and its libraries.
+    if order.layers is None:
+        from framekiln.engine.composed.renderer import open_composed_renderer  # noqa: PLC0415
+
+        return open_composed_renderer(order, browser, limits, fallback_reason=fallback_reason)
     from framekiln.engine.layers.renderer import open_layer_renderer  # noqa: PLC0415
 
     return open_layer_renderer(order, browser, limits, fallback_reason=fallback_reason)

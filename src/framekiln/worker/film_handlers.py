@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from framekiln.capture.browser_limits import BrowserLimits
-from framekiln.engine.film_order import FilmLimits
+from framekiln.engine.film_order import FilmLimits, PageMethod
 from framekiln.engine.film_threads import FilmThreadPool
 from framekiln.jobs.model import Handler
 from framekiln.playback.page_player import PagePlayer
@@ -39,6 +39,7 @@ def _film_handler(services: Services, film_threads: FilmThreadPool) -> FilmRende
         film_threads=film_threads,
         limits=FilmLimits.of(services.settings),
         cache=render_cache(services),
+        page_method=PageMethod(services.settings.page_method),
         page_service_for=lambda organization_id, loop, folder: PageService(
             services, organization_id, loop, PagePlayer(folder)
         ),

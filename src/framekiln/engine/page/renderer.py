@@ -95,7 +95,7 @@ class PageRenderer:
         settings = VideoSettings(size.width_px, size.height_px, timeline.fps, coding=self.coding)
         with FilmEncoder(path, settings) as encoder, self.host.raise_missing_sources():
             for number in range(slice_.first_frame, slice_.end_frame):
-                self._check_deadline()
+                self.check_deadline()
                 pixels = encoder.buffer()
                 is_edge = number in (slice_.first_frame, slice_.end_frame - 1)
                 if self.grabber.grab(number, timeline.frame_us(number), pixels, checked=is_edge):
@@ -107,6 +107,18 @@ class PageRenderer:
                 self._next_frame = number + 1
                 shown(number)
             self.page.raise_late_failure()
+
+    @property
+    def has_waited(self) -> bool:
+        """Whether frames were drawn before frame 0, because the page delayed it."""
+        return self.page.has_waited
+
+    def capture(self, number: int, pixels: Pixels) -> None:
+        """Capture one frame, not before `next_frame`."""
+        self._go_to(number)
+        at_us = self.plan.timeline.frame_us(number)
+        self.grabber.grab(number, at_us, pixels, is_needed=True)
+        self._next_frame = number + 1
 
     def render_still(self, moment: StillMoment) -> Pixels:
         """Capture one frame exactly at its time, with transparency if wanted."""
@@ -164,11 +176,12 @@ class PageRenderer:
                 self.page.show(0, 0)
             self._next_frame = frame
         while self._next_frame < frame:
-            self._check_deadline()
+            self.check_deadline()
             self.page.show(self._next_frame, self.plan.timeline.frame_us(self._next_frame))
             self._next_frame += 1
 
-    def _check_deadline(self) -> None:
+    def check_deadline(self) -> None:
+        """Raise if the film takes too long."""
         if time.monotonic() > self._deadline:
             raise FilmTookTooLong(
                 f"not finished after {self.limits.whole_s:g} s, at frame {self._next_frame} of"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from framekiln.composition.layers.config_json import read_stored_config
 from framekiln.engine.film import make_still
-from framekiln.engine.film_order import FilmLimits, FilmOrder, StillMoment
+from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod, StillMoment
 from framekiln.engine.film_threads import FilmThreadPool
 from framekiln.engine.page_api import PageServiceBackend
 from framekiln.engine.site import SiteAssets
@@ -40,6 +40,7 @@ class FilmRender:
     film_threads: FilmThreadPool
     limits: FilmLimits
     cache: RenderCache
+    page_method: PageMethod
     page_service_for: Callable[
         [OrganizationId, asyncio.AbstractEventLoop, Path], PageServiceBackend
     ]
@@ -75,6 +76,7 @@ class FilmRender:
             fps=request.fps,
             duration_ms=request.duration_ms,
             assets=assets,
+            page_method=self.page_method,
             still=still_moment(render),
             data=None if render.data_key is None else await self._data(render.data_key),
             service=self.page_service_for(

@@ -1,0 +1,215 @@
+"""Composes frames of a page from the drawings of its layers."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import floor
+from typing import Final
+
+import numpy as np
+
+from framekiln.compositor.clip import clip_placed
+from framekiln.compositor.picture import YuvColour, crop_picture
+from framekiln.compositor.placement import (
+    Matrix,
+    PlacedPicture,
+    place,
+    scale_matrix,
+    translation_matrix,
+)
+from framekiln.compositor.rect import PixelRect
+from framekiln.compositor.scene import PictureItem, Scene, SceneItem
+from framekiln.engine.composed.drawing_page import DrawingPage
+from framekiln.engine.composed.drawings import Drawing, Drawings, scale_for
+from framekiln.engine.composed.errors import NotComposable
+from framekiln.engine.composed.page_layers import MotionStates, MoverState, PageLayer
+
+_NOTHING: Final = YuvColour(0, 0, 0, alpha=0)
+_SAME: Final = 1e-3
+_LEAST_OPACITY: Final = 1 / 512
+
+
+@dataclass(frozen=True)
+class _ShownLayer:
+    layer: PageLayer
+    matrix: Matrix
+    scale: float
+
+
+class FrameComposer:
+    """Returns the scene items of any frame for which states are known."""
+
+    def __init__(self, page: DrawingPage) -> None:
+        self._page = page
+        self._layers = page.layers.layers
+        self._canvas = PixelRect(0, 0, page.size.width_px, page.size.height_px)
+        self._drawings = Drawings(page)
+        self._states: MotionStates | None = None
+        self._placed: dict[int, tuple[Hashable, PlacedPicture | None]] = {}
+        self._groups: dict[int, _Group] = {}
+
+    def prepare(self, first_frame: int, count: int) -> MotionStates:
+        """Read the states of frames, and draw what they show."""
+        self._states = self._page.states(first_frame, count)
+        wanted: dict[tuple[int, float], tuple[PageLayer, float]] = {}
+        for frame in range(first_frame, first_frame + count):
+            for shown in self._shown(self._states.of(frame)):
+                wanted[shown.layer.number, shown.scale] = (shown.layer, shown.scale)
+        self._drawings.prepare(list(wanted.values()))
+        return self._states
+
+    def items(self, frame: int) -> list[SceneItem]:
+        """Return the scene items of a prepared frame."""
+        assert self._states is not None, "prepare comes first"
+        movers = self._states.of(frame)
+        return list(self._stack(self._shown(movers), movers, depth=0, opacity=1.0))
+
+    def _shown(self, movers: Sequence[MoverState]) -> list[_ShownLayer]:
+        shown = []
+        for layer in self._layers:
+            states = [movers[number] for number in layer.chain]
+            if states and not states[-1].is_visible:
+                continue
+            if any(state.opacity < _LEAST_OPACITY for state in states):
+                continue
+            matrix = _product(states)
+            enlarged = float(np.linalg.norm(matrix[:2, :2], 2))
+            if abs(np.linalg.det(matrix)) > 1e-9:
+                shown.append(_ShownLayer(layer, matrix, scale_for(enlarged)))
+        return shown
+
+    def _stack(
+        self,
+        shown: Sequence[_ShownLayer],
+        movers: Sequence[MoverState],
+        *,
+        depth: int,
+        opacity: float,
+    ) -> list[SceneItem]:
+        """Return the items of layers that have the first `depth` movers in common."""
+        items: list[SceneItem] = []
+
+        def next_mover(each: _ShownLayer) -> int:
+            return each.layer.chain[depth] if len(each.layer.chain) > depth else -1
+
+        for mover, run in groupby(shown, next_mover):
+            inside = list(run)
+            if mover < 0:
+                items += [item for each in inside if (item := self._item(each, movers, opacity))]
+                continue
+            own = movers[mover].opacity
+            if own >= 1 or len(inside) == 1:
+                items += self._stack(inside, movers, depth=depth + 1, opacity=opacity * own)
+                continue
+            parts = self._stack(inside, movers, depth=depth + 1, opacity=1.0)
+            items += self._faded(mover, parts, opacity * own)
+        return items
+
+    def _faded(self, mover: int, parts: list[SceneItem], opacity: float) -> list[SceneItem]:
+        """Return items that fade as one, as a group if they overlap."""
+        rects = [part.rect for part in parts]
+        if all(
+            one.intersection(other).is_empty
+            for at, one in enumerate(rects)
+            for other in rects[at + 1 :]
+        ):
+            return [
+                PictureItem((part.key, opacity), part.placed, part.opacity * opacity)
+                for part in parts
+                if isinstance(part, PictureItem)
+            ]
+        group = self._groups.setdefault(mover, _Group(self._canvas))
+        return group.items(mover, parts, opacity)
+
+    def _item(
+        self, shown: _ShownLayer, movers: Sequence[MoverState], opacity: float
+    ) -> PictureItem | None:
+        drawing = self._drawings.get(shown.layer, shown.scale)
+        if drawing is None:
+            return None
+        clip = self._clip(shown.layer, movers)
+        key = (shown.scale, tuple(shown.matrix[:2].ravel().tolist()), clip)
+        number = shown.layer.number
+        if number not in self._placed or self._placed[number][0] != key:
+            matrix = _snapped(shown.matrix, shown.layer, drawing.scale)
+            self._placed[number] = (key, self._place(drawing, matrix, clip))
+        placed = self._placed[number][1]
+        return None if placed is None else PictureItem((number, key, opacity), placed, opacity)
+
+    def _place(
+        self, drawing: Drawing, matrix: Matrix, clip: PixelRect | None
+    ) -> PlacedPicture | None:
+        placed = _moved(drawing, matrix)
+        if placed is None:
+            shrink = scale_matrix(1 / drawing.scale, 1 / drawing.scale)
+            whole = matrix @ shrink @ translation_matrix(drawing.left, drawing.top)
+            placed = place(drawing.picture(), whole, within=self._canvas)
+        if placed is None or clip is None:
+            return placed
+        return clip_placed(placed, clip)
+
+    def _clip(self, layer: PageLayer, movers: Sequence[MoverState]) -> PixelRect | None:
+        """Return the whole pixels that the layer is cut to."""
+        clip: PixelRect | None = None
+        for each in layer.clips:
+            matrix = _product([movers[number] for number in layer.chain[: each.depth]])
+            (wide, slant, x), (lean, high, y), _ = matrix.tolist()
+            if abs(slant) + abs(lean) > _SAME or wide < 0 or high < 0:
+                raise NotComposable("a clip is turned")
+            left, top, right, bottom = each.box
+            box = PixelRect(
+                floor(left * wide + x + 0.5),
+                floor(top * high + y + 0.5),
+                floor(right * wide + x + 0.5),
+                floor(bottom * high + y + 0.5),
+            )
+            clip = box if clip is None else clip.intersection(box)
+        return clip
+
+
+class _Group:
+    """Layers that fade as one, drawn on their own canvas."""
+
+    def __init__(self, canvas: PixelRect) -> None:
+        self._scene = Scene(canvas.width_px, canvas.height_px, background=_NOTHING, has_alpha=True)
+        self._version = 0
+
+    def items(self, mover: int, parts: list[SceneItem], opacity: float) -> list[SceneItem]:
+        self._version += self._scene.show(parts)
+        covered = self._scene.covered
+        if covered.is_empty:
+            return []
+        placed = PlacedPicture(
+            crop_picture(self._scene.picture, covered), covered.left, covered.top
+        )
+        return [PictureItem(("group", mover, self._version, opacity), placed, opacity)]
+
+
+def _product(states: Sequence[MoverState]) -> Matrix:
+    matrix = np.eye(3)
+    for state in states:
+        matrix = matrix @ state.matrix
+    return matrix
+
+
+def _snapped(matrix: Matrix, layer: PageLayer, scale: float) -> Matrix:
+    """Return the matrix that puts a text on a whole row of pixels, as Chromium does if upright."""
+    (_, slant, _), (lean, high, y), _ = matrix.tolist()
+    if layer.baseline is None or abs(slant) + abs(lean) > _SAME:
+        return matrix
+    drawn = floor(layer.baseline * scale + 0.5) / scale
+    snapped = matrix.copy()
+    snapped[1, 2] = floor(layer.baseline * high + y + 0.5) - drawn * high
+    return snapped
+
+
+def _moved(drawing: Drawing, matrix: Matrix) -> PlacedPicture | None:
+    """Return a drawing that is moved by whole pixels only, exactly; None for any other."""
+    (a, c, x), (b, d, y), _ = matrix.tolist()
+    whole_x, whole_y = round(x), round(y)
+    far = max(abs(a - 1), abs(d - 1), abs(b), abs(c)) * 1000 + abs(x - whole_x) + abs(y - whole_y)
+    if drawing.scale != 1 or far > _SAME:
+        return None
+    left, top = drawing.left + whole_x, drawing.top + whole_y
+    picture = drawing.picture(left % 2, top % 2)
+    return PlacedPicture(picture, left - left % 2, top - top % 2)

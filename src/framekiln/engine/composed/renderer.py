@@ -1,0 +1,188 @@
+"""Renders a page whose motion is known by composing its layers; films all that it cannot compose.
+
+Every slice is checked against frames that Chromium draws. A slice that fails is filmed; whether it
+does depends on the slice alone, so every worker makes the same bytes.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import structlog
+
+from framekiln.capture.browser import Browser
+from framekiln.capture.framebuffer import Pixels
+from framekiln.compositor.frame_planes import buffer_planes, write_planes
+from framekiln.compositor.picture import YuvColour
+from framekiln.compositor.scene import Scene
+from framekiln.engine.audio_clips import AudioClips, PageAudio
+from framekiln.engine.composed.composer import FrameComposer
+from framekiln.engine.composed.drawing_page import open_drawing_page
+from framekiln.engine.composed.errors import ComposedFramesDiffer, NotComposable
+from framekiln.engine.composed.proof import check, checked_frames
+from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod, StillMoment
+from framekiln.engine.film_plan import CaptureRecord, FilmDigests, FilmPlan, FilmSlice
+from framekiln.engine.page.external_runtime import has_external_runtime
+from framekiln.engine.page.renderer import OnFrame, PageRenderer, open_page_renderer
+from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout, VideoSettings
+
+# Below this, loading the page twice and drawing its layers costs more than it saves.
+_LEAST_FRAMES: Final = 60
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class ComposedRenderer:
+    """Owned by one thread. `open_film` opens a page at time zero, to check slices and film them."""
+
+    def __init__(
+        self,
+        order: FilmOrder,
+        browser: Browser,
+        limits: FilmLimits,
+        open_film: Callable[[], AbstractContextManager[PageRenderer]],
+        stack: ExitStack,
+    ) -> None:
+        self._order = order
+        self._browser = browser
+        self._limits = limits
+        self._open_film = open_film
+        self._film_stack = stack.enter_context(ExitStack())
+        self._layer_stack = stack.enter_context(ExitStack())
+        self._film = self._film_stack.enter_context(open_film())
+        self._composer: FrameComposer | None = None
+        self._composed_frames = 0
+        self.plan: FilmPlan = self._film.plan
+        self.is_declarative = self._film.is_declarative
+        self._obstacle = _first_obstacle(order, self._film)
+        self._filmed_reason: str | None = None
+
+    @property
+    def next_frame(self) -> int:
+        """The first frame that can still be shown."""
+        return self._film.next_frame
+
+    @property
+    def is_cacheable(self) -> bool:
+        """Whether the digests cover every input of what was rendered so far."""
+        return self._film.is_cacheable
+
+    def digests(self, slices: Sequence[FilmSlice]) -> FilmDigests:
+        """Return the digests of the inputs of slices, and of the sound."""
+        return self._film.digests(slices)
+
+    def render_slice(self, slice_: FilmSlice, path: Path, shown: OnFrame) -> None:
+        """Write one slice, composed if that is possible and looks right."""
+        self._filmed_reason = self._obstacle
+        if self._obstacle is None:
+            try:
+                self._compose(slice_, path, shown)
+            except (NotComposable, ComposedFramesDiffer) as reason:
+                self._filmed_reason = str(reason)
+                log.info("film.slice_not_composed", slice=slice_.number, reason=str(reason))
+                self._reopen_film(slice_.first_frame)
+            else:
+                return
+        self._film.render_slice(slice_, path, shown)
+
+    def render_still(self, moment: StillMoment) -> Pixels:
+        """Return one frame as BGRA."""
+        return self._film.render_still(moment)
+
+    def audio_clips(self) -> AudioClips:
+        """Return the audible parts of sources, once the last frame was shown."""
+        return self._film.audio_clips()
+
+    def save_page_audio(self, folder: Path) -> tuple[PageAudio, ...]:
+        """Write the page's own sound into files, once its last frame was shown."""
+        return self._film.save_page_audio(folder)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return the warnings for the film's owner."""
+        return self._film.warnings()
+
+    def take_record(self) -> CaptureRecord:
+        """Return how the frames since the last call were made."""
+        composed, self._composed_frames = self._composed_frames, 0
+        record = self._film.take_record()
+        return replace(record, composed_frames=composed, filmed_reason=self._filmed_reason)
+
+    def _opened_composer(self) -> FrameComposer:
+        """Return the composer; if the page has to be filmed, remember why."""
+        if self._composer is None:
+            try:
+                page = self._layer_stack.enter_context(
+                    open_drawing_page(self._order, self._browser, self.plan, self._limits)
+                )
+            except NotComposable as reason:
+                self._obstacle = str(reason)
+                raise
+            self._composer = FrameComposer(page)
+        return self._composer
+
+    def _compose(self, slice_: FilmSlice, path: Path, shown: OnFrame) -> None:
+        composer = self._opened_composer()
+        states = composer.prepare(slice_.first_frame, slice_.frame_count)
+        checked = checked_frames(slice_, states.changes())
+        size = self.plan.size
+        sides = (size.width_px, size.height_px)
+        settings = VideoSettings(*sides, self.plan.timeline.fps, coding=self._film.coding)
+        # Where a page paints nothing, Chromium's window is white.
+        scene = Scene(*sides, background=YuvColour.of_rgb(255, 255, 255))
+        filmed = np.empty((size.height_px, size.width_px, 4), np.uint8)
+        with FilmEncoder(path, settings, PixelLayout.YUV420P) as encoder:
+            for number in range(slice_.first_frame, slice_.end_frame):
+                self._film.check_deadline()
+                buffer = encoder.buffer()
+                has_changed = scene.show(composer.items(number), buffer_planes(buffer, *sides))
+                if number in checked:
+                    self._film.capture(number, filmed)
+                    check(number, scene.picture, filmed)
+                if has_changed or number == slice_.first_frame:
+                    if not has_changed:
+                        write_planes(scene.picture, buffer)
+                    encoder.write(buffer)
+                else:
+                    encoder.release_buffer(buffer)
+                    encoder.repeat()
+                shown(number)
+        self._composed_frames += slice_.frame_count
+
+    def _reopen_film(self, first_frame: int) -> None:
+        """Have a page that can still show the frame: time never goes back."""
+        if self._film.next_frame <= first_frame:
+            return
+        self._film_stack.close()
+        self._film = self._film_stack.enter_context(self._open_film())
+
+
+@contextmanager
+def open_composed_renderer(
+    order: FilmOrder, browser: Browser, limits: FilmLimits, *, fallback_reason: str | None = None
+) -> Iterator[ComposedRenderer]:
+    """Load the page, ready for its first frame; its layers are drawn with the first slice."""
+
+    def open_film() -> AbstractContextManager[PageRenderer]:
+        return open_page_renderer(order, browser, limits, fallback_reason=fallback_reason)
+
+    with ExitStack() as stack:
+        yield ComposedRenderer(order, browser, limits, open_film, stack)
+
+
+def _first_obstacle(order: FilmOrder, film: PageRenderer) -> str | None:
+    """Return why a page has to be filmed, as far as that is known without its layers."""
+    if has_external_runtime(order):
+        return "it has an external runtime"
+    if not film.is_declarative:
+        return "scripts run while it is filmed"
+    if film.plan.has_page_audio:
+        return "it mixes its own sound"
+    if film.has_waited:
+        return "it delayed its first frame"
+    is_short = film.plan.timeline.frame_count < _LEAST_FRAMES
+    if order.page_method is PageMethod.AUTO and is_short:
+        return f"it has less than {_LEAST_FRAMES} frames"
+    return None

@@ -1,0 +1,165 @@
+"""Pages that are composed from layers look as Chromium draws them, or are filmed."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from framekiln.capture.browser import Browser
+from framekiln.compositor.picture import YuvColour
+from framekiln.compositor.scene import Scene
+from framekiln.engine.composed.composer import FrameComposer
+from framekiln.engine.composed.drawing_page import open_drawing_page
+from framekiln.engine.composed.errors import NotComposable
+from framekiln.engine.composed.proof import Likeness, compare
+from framekiln.engine.film import FilmResult, make_film
+from framekiln.engine.film_order import FilmOrder, PageMethod
+from framekiln.engine.page.renderer import open_page_renderer
+from framekiln.engine.renderer import open_renderer
+from tests.support.golden import FOLDER, GoldenComposition
+from tests.support.local_assets import LocalAssets
+from tests.support.stock_media import stock_makers
+from tests.support.timeouts import FILM_LIMITS
+
+FRAMES = 60
+LEAST_SSIM, LEAST_MEAN_SSIM = 0.99, 0.995
+GOLDENS = ("kinetic-type", "news-ticker", "slideshow-with-music", "world-text")
+
+PAGE = """<!doctype html><style>
+html, body { margin: 0; height: 100%; background: linear-gradient(#124, #335); color: #fff;
+  font: 700 20px "DejaVu Sans" }
+h1, p, i, b { position: absolute; margin: 0; left: 20px }
+h1 { top: 20px; font-size: 28px; animation: enter 1s ease-out both, grow 1s 1s both }
+#bar { position: absolute; left: 21px; top: 61px; width: 201px; height: 5px; background: #f80;
+  transform-origin: 0 0; animation: widen 1s .2s both }
+#line { position: absolute; left: 20px; top: 75px; width: 250px; height: 25px; overflow: hidden }
+#line span { display: inline-block; animation: rise .7s .3s both }
+#group { position: absolute; inset: 0; animation: fade 1s 1s both }
+#under { position: absolute; left: 180px; top: 100px; width: 80px; height: 60px; background: #c33 }
+#over { position: absolute; left: 200px; top: 90px; width: 80px; height: 60px; background: #3c3;
+  border-radius: 12px; animation: turn 2s linear both }
+#late { position: absolute; left: 20px; top: 130px; visibility: hidden;
+  animation: show 2s steps(1) both }
+@keyframes enter { from { transform: translateX(-80px); opacity: 0 } }
+@keyframes grow { to { scale: 1.3 } }
+@keyframes widen { from { transform: scaleX(0) } }
+@keyframes rise { from { transform: translateY(100%) } }
+@keyframes fade { to { opacity: .4 } }
+@keyframes turn { to { rotate: 90deg } }
+@keyframes show { 40% { visibility: visible } 80% { visibility: hidden } }
+</style><h1>Known motion</h1><div id="bar"></div>
+<div id="line"><span>from below a line</span></div>
+<div id="group"><div id="under"></div><div id="over"></div></div><div id="late">Late</div>"""
+
+
+def order(html: str, method: PageMethod = PageMethod.COMPOSED) -> FilmOrder:
+    return FilmOrder(
+        html=html,
+        width_px=320,
+        height_px=180,
+        fps=Fraction(30),
+        duration_ms=2000,
+        page_method=method,
+    )
+
+
+def likenesses(film: FilmOrder, browser: Browser, *, every: int) -> Iterator[Likeness]:
+    """Compare frames that are composed with those that Chromium draws."""
+    with (
+        open_page_renderer(film, browser, FILM_LIMITS) as filmed,
+        open_drawing_page(film, browser, filmed.plan, FILM_LIMITS) as page,
+    ):
+        size, count = filmed.plan.size, filmed.plan.timeline.frame_count
+        composer = FrameComposer(page)
+        composer.prepare(0, count)
+        scene = Scene(size.width_px, size.height_px, background=YuvColour.of_rgb(255, 255, 255))
+        pixels = np.empty((size.height_px, size.width_px, 4), np.uint8)
+        for number in range(0, count, every):
+            scene.show(composer.items(number))
+            filmed.capture(number, pixels)
+            yield compare(scene.picture, pixels)
+
+
+def check(found: list[Likeness], *, least: float = LEAST_SSIM) -> None:
+    assert min(each.ssim for each in found) >= least
+    assert float(np.mean([each.ssim for each in found])) >= LEAST_MEAN_SSIM
+    assert all(each.is_close for each in found)
+
+
+def make(film: FilmOrder, browser: Browser, path: Path) -> FilmResult:
+    return make_film(film, browser, path, limits=FILM_LIMITS)
+
+
+def test_transforms_opacity_clips_groups_and_visibility(browser: Browser) -> None:
+    # Enlarged text fills much of this small frame, and may lie one pixel apart.
+    check(list(likenesses(order(PAGE), browser, every=1)), least=0.98)
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_goldens_look_the_same_both_ways(browser: Browser, tmp_path: Path, name: str) -> None:
+    assets = LocalAssets(tmp_path, stock_makers())
+    film = FilmOrder(GoldenComposition(FOLDER / name).html, assets=assets)
+    check(list(likenesses(film, browser, every=4)))
+
+
+def test_what_does_not_move_is_exact(browser: Browser) -> None:
+    html = """<style>body { margin: 0; background: #234; color: #fff; font: 21px "DejaVu Sans" }
+      p { position: absolute; left: 33px; top: 41px; margin: 0; animation: jump 2s steps(1) both }
+      @keyframes jump { 50% { transform: translate(13px, 7px) } }</style><p>Whole pixels</p>"""
+    found = list(likenesses(order(html), browser, every=5))
+    assert min(each.ssim for each in found) > 0.9999
+
+
+def test_two_composed_films_have_the_same_bytes(browser: Browser, tmp_path: Path) -> None:
+    films = [make(order(PAGE), browser, tmp_path / f"{number}.mp4") for number in range(2)]
+    assert [film.record.composed_frames for film in films] == [FRAMES, FRAMES]
+    assert [film.record.filmed_reason for film in films] == [None, None]
+    assert (tmp_path / "0.mp4").read_bytes() == (tmp_path / "1.mp4").read_bytes()
+
+
+# After its animation, the box no longer lies above the text that follows it.
+MISLEADING = """<style>body { margin: 0; font: 60px "DejaVu Sans" } p { margin: -90px 0 0 }
+  #box { width: 300px; height: 120px; background: #c33; animation: fade 1s }
+  @keyframes fade { from { opacity: .2 } }</style><div id="box"></div><p>Hidden</p>"""
+
+
+def test_a_slice_that_looks_different_is_filmed(browser: Browser, tmp_path: Path) -> None:
+    composed = make(order(MISLEADING), browser, tmp_path / "composed.mp4")
+    make(order(MISLEADING, PageMethod.FILMED), browser, tmp_path / "filmed.mp4")
+    assert composed.record.composed_frames == 0
+    assert "SSIM" in str(composed.record.filmed_reason)
+    assert (tmp_path / "composed.mp4").read_bytes() == (tmp_path / "filmed.mp4").read_bytes()
+
+
+MOVED = "<p style='animation: move 1s'>A</p><style>@keyframes move { to { %s } }</style>"
+OBSTACLES = {
+    "animated width": MOVED % "width: 9px",
+    "animated custom property": MOVED % "--x: 3",
+    "mix-blend-mode": "<p style='mix-blend-mode: multiply'>A</p>" + MOVED % "opacity: 0",
+    "draws itself": "<canvas aria-hidden></canvas>" + MOVED % "opacity: 0",
+    "perspective": "<div style='perspective: 90px'>" + MOVED % "transform: rotateY(20deg)",
+    "a filter around": "<div style='filter: blur(1px)'>" + MOVED % "opacity: 0",
+    "waits for motion": MOVED % "opacity: 0"
+    + "<script>document.addEventListener('animationend', () => 0)</script>",
+}
+
+
+@pytest.mark.parametrize("reason", OBSTACLES)
+def test_other_motion_is_named(browser: Browser, reason: str) -> None:
+    film = order(OBSTACLES[reason])
+    with (
+        open_page_renderer(film, browser, FILM_LIMITS) as filmed,
+        pytest.raises(NotComposable, match=reason),
+        open_drawing_page(film, browser, filmed.plan, FILM_LIMITS),
+    ):
+        pass
+
+
+def test_short_films_are_filmed_unless_that_is_forced(browser: Browser) -> None:
+    film = replace(order(PAGE, PageMethod.AUTO), duration_ms=500)
+    with open_renderer(film, browser, FILM_LIMITS) as renderer:
+        record = renderer.take_record()
+    assert record.composed_frames == 0

@@ -1,0 +1,60 @@
+"""What the comparison of composed frames with Chromium's notices, and what it lets pass."""
+
+import numpy as np
+
+from framekiln.capture.framebuffer import Pixels
+from framekiln.compositor.picture import Picture, picture_of_rgba
+from framekiln.engine.composed.page_layers import MotionStates
+from framekiln.engine.composed.proof import checked_frames, compare
+from framekiln.engine.film_plan import FilmSlice
+
+HEIGHT, WIDTH = 180, 320
+
+
+def frame(*lines: tuple[int, int]) -> Pixels:
+    """A dark frame with thin grey marks, as small as letters, at these corners."""
+    pixels = np.full((HEIGHT, WIDTH, 4), (60, 40, 20, 255), np.uint8)
+    for left, top in lines:
+        for at in range(0, 16, 4):
+            pixels[top : top + 10, left + at : left + at + 2, :3] = 160
+    return pixels
+
+
+def composed(pixels: Pixels) -> Picture:
+    return picture_of_rgba(pixels[..., [2, 1, 0, 3]])
+
+
+def test_equal_frames_are_equal() -> None:
+    likeness = compare(composed(frame((40, 40))), frame((40, 40)))
+    assert (likeness.ssim, likeness.block) == (1.0, 0.0)
+
+
+def test_text_may_lie_one_pixel_apart() -> None:
+    assert compare(composed(frame((40, 41))), frame((40, 40))).is_close
+
+
+def test_a_single_missing_or_added_word_is_noticed() -> None:
+    both, one = frame((40, 40), (100, 90)), frame((40, 40))
+    assert not compare(composed(one), both).is_close
+    assert not compare(composed(both), one).is_close
+
+
+def test_a_word_in_another_place_is_noticed() -> None:
+    assert not compare(composed(frame((40, 48))), frame((40, 40))).is_close
+
+
+def test_both_ends_and_both_sides_of_each_change_are_checked_in_every_run() -> None:
+    slice_ = FilmSlice(3, 120, 60)
+    chosen = checked_frames(slice_, [120, 150])
+    assert {120, 149, 150, 179} <= chosen
+    assert chosen == checked_frames(slice_, [120, 150])
+    assert 5 < len(chosen) < 10
+    assert all(120 <= number < 180 for number in chosen)
+
+
+def test_changes_are_where_something_appears_or_vanishes() -> None:
+    rest = (1, 0, 0, 1, 0, 0)
+    seen = [(1, 0), (1, 0.5), (1, 1), (0, 0)]
+    states = MotionStates(10, 1, [value for each in seen for value in (*each, *rest)])
+    assert states.changes() == [11, 13]
+    assert states.of(11)[0].opacity == 0.5
