@@ -16,7 +16,7 @@ from framekiln.kit.confined.session import SessionPool, SessionSource
 from framekiln.kit.ranged_path import BLOCK_BYTES, SparseCopy, ranged_path
 from framekiln.media.audio.decoder import RATE_HZ, ReadAudio, Samples, read_audio
 from framekiln.media.audio.mix import AudioClip, mix
-from framekiln.media.audio.mix_settings import AudioCoding, Mastering
+from framekiln.media.audio.mix_settings import AudioCoding, AudioSettings, Mastering
 from framekiln.media.audio.source_samples import SourceSamples
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.session_audio import SessionAudio
@@ -105,7 +105,14 @@ def test_a_mix_is_the_same_bytes(
     films = []
     for number, read in enumerate((read_audio, SessionAudio(session).read)):
         path = tmp_path / str(number)
-        mix(clips(folder), 3000, path, coding=coding, mastering=mastering, read=read)
+        mix(
+            clips(folder),
+            3000,
+            path,
+            settings=AudioSettings(coding),
+            mastering=mastering,
+            read=read,
+        )
         films.append(path.read_bytes())
     assert films[0] == films[1]
 

@@ -102,7 +102,7 @@ def test_what_is_seen_makes_a_difference(media: LocalAssets, other: dict[str, An
         {"dimensions": {"width": 322, "height": 240}},
         {"fps": 5},
         {"output": {"crf": 20}},
-        {"output": {"quality": "draft"}},
+        {"preset": "draft"},
     ],
     ids=str,
 )

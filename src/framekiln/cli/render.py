@@ -19,6 +19,7 @@ from framekiln.cli.confinement import require_confinement
 from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json
 from framekiln.cli.output_formats import format_of, read_time, still_format
+from framekiln.composition.render_preset import RenderPreset
 from framekiln.engine.assets import Assets, FetchedAssets
 from framekiln.engine.film import FilmResult, make_film, make_still
 from framekiln.engine.film_order import (
@@ -75,6 +76,10 @@ def render(
         bool,
         typer.Option("--transparent", help="Keep the background of a .png or .webp transparent."),
     ] = False,
+    preset: Annotated[
+        RenderPreset,
+        typer.Option(help="How much work goes into encoding a film: faster, or smaller and finer."),
+    ] = RenderPreset.STANDARD,
     data: Annotated[
         str | None, typer.Option(help="A JSON object that the page reads as EF_RENDER_DATA.")
     ] = None,
@@ -91,6 +96,8 @@ def render(
         raise InvalidInput("standard input is either the page or the data, not both")
     format_ = format_of(output)
     still = still_format(format_, is_transparent=transparent)
+    if still is not None and preset is not RenderPreset.STANDARD:
+        raise InvalidInput("--preset works only for films: a still has no preset")
     if not output.absolute().parent.is_dir():
         raise InvalidInput(f"--output: there is no folder {output.absolute().parent}")
     order = FilmOrder(
@@ -100,6 +107,7 @@ def render(
         duration_ms=duration_ms,
         still=_moment(at, still, duration_ms=duration_ms, is_transparent=transparent),
         container=format_ if still is None else "mp4",
+        preset=preset,
         data=read_data(data, data_file),
         page_method=PageMethod(settings.page_method),
     )

@@ -11,7 +11,12 @@ from framekiln.engine.assets import Assets
 from framekiln.engine.audio_clips import LayerAudioClip, PageAudio, PageAudioClip
 from framekiln.media.audio.decoder import AudioChunk, ReadAudio, read_audio, sample_at
 from framekiln.media.audio.mix import AudioClip, mix, mixed_blocks
-from framekiln.media.audio.mix_settings import NO_MASTERING, AudioCoding, Mastering
+from framekiln.media.audio.mix_settings import (
+    NO_MASTERING,
+    STANDARD_AUDIO,
+    AudioSettings,
+    Mastering,
+)
 from framekiln.media.audio.wav import write_wav
 from framekiln.media.session_audio import SessionAudio
 from framekiln.media.source_session import SourceSession
@@ -29,7 +34,7 @@ def mix_audio(  # noqa: PLR0913 - what is mixed, and how
     *,
     page_sounds: Iterable[PageAudio] = (),
     mastering: Mastering = NO_MASTERING,
-    coding: AudioCoding = AudioCoding.AAC,
+    settings: AudioSettings = STANDARD_AUDIO,
 ) -> None:
     """Mix the clips into one track as long as the film, with silence where there are none.
 
@@ -44,7 +49,7 @@ def mix_audio(  # noqa: PLR0913 - what is mixed, and how
             duration_ms=timeline.duration_ms,
             out=path,
             mastering=mastering,
-            coding=coding,
+            settings=settings,
             read=_reader(session, own),
         )
 

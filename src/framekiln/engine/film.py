@@ -111,7 +111,7 @@ class _FilmJob:
             sound,
             page_sounds=page_sounds,
             mastering=renderer.plan.mastering,
-            coding=renderer.plan.sound_coding,
+            settings=renderer.plan.sound_settings,
         )
         layers = self._order.layers
         container = self._order.container if layers is None else layers.extension.value

@@ -7,6 +7,7 @@ from fractions import Fraction
 from framekiln.capture.grab_method import GrabMethod
 from framekiln.capture.page import FrameSize
 from framekiln.composition.layers import LayerConfig
+from framekiln.composition.render_preset import RenderPreset
 from framekiln.engine.assets import Assets, NoAssets
 from framekiln.engine.page_api import NoService, PageServiceBackend
 from framekiln.engine.site import Site
@@ -49,6 +50,8 @@ class FilmOrder:
     """A layer config instead of a page; it has its own size, frame rate and length."""
     container: str = "mp4"
     """The container of a page's film, a key of `FILM_CONTAINERS`; a layer config has its own."""
+    preset: RenderPreset = RenderPreset.STANDARD
+    """The preset of a page's film; a layer config has its own."""
     data: str | None = None
     """The page's render data, as JSON."""
     page_method: PageMethod = PageMethod.FILMED

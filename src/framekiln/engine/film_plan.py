@@ -24,8 +24,16 @@ from framekiln.engine.film_order import (
     MAX_SIDE_PX,
     FilmOrder,
 )
+from framekiln.engine.preset_settings import PRESET_SETTINGS
 from framekiln.kit.errors import InvalidInput
-from framekiln.media.audio.mix_settings import NO_MASTERING, AudioCoding, Mastering
+from framekiln.media.audio.mix_settings import (
+    NO_MASTERING,
+    STANDARD_AUDIO,
+    STANDARD_AUDIO_BITS_PER_S,
+    AudioCoding,
+    AudioSettings,
+    Mastering,
+)
 from framekiln.media.film_containers import film_container
 from framekiln.timeline import Timeline, exact_rate
 
@@ -45,7 +53,7 @@ class FilmPlan:
     has_page_audio: bool = False
     """Whether the page produces its own sound, delivered with the last frame: nothing to mix."""
     mastering: Mastering = NO_MASTERING
-    sound_coding: AudioCoding = AudioCoding.AAC
+    sound_settings: AudioSettings = STANDARD_AUDIO
     sound_digest: str | None = None
     """Digest of the mixed sound's inputs, if it can be cached."""
     sound_sources: Mapping[str, str] = field(default_factory=dict)
@@ -62,7 +70,8 @@ class FilmPlan:
             "warnings": list(self.warnings),
             "has_page_sound": self.has_page_audio,
             "mastering": asdict(self.mastering),
-            "sound_coding": self.sound_coding.name,
+            "sound_coding": self.sound_settings.coding.name,
+            "sound_bits_per_s": self.sound_settings.bits_per_s,
             "sound_digest": self.sound_digest,
             "sound_sources": dict(self.sound_sources),
         }
@@ -77,7 +86,10 @@ class FilmPlan:
             warnings=tuple(value["warnings"]),
             has_page_audio=value.get("has_page_sound", False),
             mastering=Mastering(**value.get("mastering", {})),
-            sound_coding=AudioCoding[value.get("sound_coding", AudioCoding.AAC.name)],
+            sound_settings=AudioSettings(
+                AudioCoding[value.get("sound_coding", AudioCoding.AAC.name)],
+                value.get("sound_bits_per_s", STANDARD_AUDIO_BITS_PER_S),
+            ),
             sound_digest=value.get("sound_digest"),
             sound_sources=value.get("sound_sources", {}),
         )
@@ -147,7 +159,7 @@ def plan_page_film(order: FilmOrder, facts: PageFacts) -> FilmPlan:
         audio_clips=audible_clips(facts.plan.get("media", ()), film_ms=float(duration_ms)),
         warnings=(*warnings, *(str(warning) for warning in facts.plan.get("warnings", ()))),
         has_page_audio=bool(facts.plan.get("mixesSound", False)),
-        sound_coding=film_container(order.container).audio,
+        sound_settings=PRESET_SETTINGS[order.preset].audio(film_container(order.container).audio),
     )
 
 

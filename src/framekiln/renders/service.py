@@ -37,7 +37,7 @@ from framekiln.renders.model import (
     render_prefix,
     source_key,
 )
-from framekiln.renders.output import MP4, FilmFormat, OutputFormat, container_of
+from framekiln.renders.output import FilmFormat, OutputFormat, container_of, is_mp4_film
 from framekiln.renders.uploaded_output import probe_film
 from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
 
@@ -213,7 +213,7 @@ class Renders:
         """Store an uploaded film as the output of a render that waits for its bundle."""
         render = await self.get(organization_id, render_id)
         _check_awaits_bundle(render)
-        if render.request.output != MP4:
+        if not is_mp4_film(render.request.output):
             container = container_of(render.request.output)
             raise BadFilm(f"render {render_id} is a {container}: a film cannot be its output")
         result = await probe_film(film, output_key=output_key(render, attempt=0))

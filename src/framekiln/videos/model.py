@@ -7,7 +7,7 @@ from typing import Any
 
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
 from framekiln.renders.model import Render, RenderStatus
-from framekiln.renders.output import MP4, FilmFormat
+from framekiln.renders.output import FilmFormat, is_mp4_film
 from framekiln.videos.public_ids import TemplateId, VideoId
 
 Json = Mapping[str, Any]
@@ -83,7 +83,7 @@ class Video:
     @property
     def is_streamable(self) -> bool:
         """Whether it can be played as HLS, which only MP4 films can."""
-        return self.render.request.output == MP4
+        return is_mp4_film(self.render.request.output)
 
     @property
     def filename(self) -> str:

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 
 from framekiln.capture.page import FrameSize
+from framekiln.composition.render_preset import RenderPreset
 from framekiln.engine.audio_clips import PageAudioClip
 from framekiln.engine.film_plan import FilmPlan
 from framekiln.jobs.failures import Failure
@@ -80,6 +81,7 @@ def test_a_render_is_active_between_its_start_and_its_end(status: RenderStatus) 
     "output",
     [
         *(FilmFormat(container) for container in FILM_CONTAINERS),
+        FilmFormat("mp4", RenderPreset.DRAFT),
         JpegFormat(quality=7),
         PngFormat(compression=3, transparency=True),
         WebpFormat(quality=9, compression=6, transparency=True),
@@ -92,6 +94,11 @@ def test_an_output_is_read_back_as_it_was_written(output: OutputFormat) -> None:
     assert output_from_json(written) == output
     ending = {"mov": "quicktime"}.get(container_of(output), container_of(output))
     assert media_type_of(output).endswith(f"/{ending}")
+
+
+def test_the_standard_preset_is_not_written() -> None:
+    """Digests of films from before there were presets stay valid."""
+    assert output_as_json(FilmFormat("mp4")) == {"container": "mp4"}
 
 
 def test_a_plan_is_read_back_as_it_was_written() -> None:
@@ -119,5 +126,5 @@ def test_the_stored_form_of_a_plan_is_fixed() -> None:
         ' "source_in_ms": 100, "gain": 0.8, "speed": 1.0, "keeps_pitch": true,'
         ' "gains": [[0, 1.0]]}], "warnings": ["rounded"], "has_page_sound": true, "mastering":'
         ' {"target_lufs": null, "has_limiter": true, "is_true_peak": false}, "sound_coding": "AAC",'
-        ' "sound_digest": null, "sound_sources": {}}'
+        ' "sound_bits_per_s": 192000, "sound_digest": null, "sound_sources": {}}'
     )

@@ -6,22 +6,39 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from framekiln.api.unknown_fields import RequestBody
 from framekiln.api.v1.numbers import NUMBER, WHOLE
+from framekiln.composition.render_preset import RenderPreset
 from framekiln.engine.film_order import MAX_DURATION_MS, MAX_SIDE_PX
 from framekiln.engine.film_plan import DEFAULT_SLICE_MS
 from framekiln.kit.clock import iso
 from framekiln.kit.errors import InvalidInput
+from framekiln.kit.suggestions import nearest_name
 from framekiln.media.images.still_formats import JpegFormat, PngFormat, WebpFormat
 from framekiln.renders.events import render_summary
 from framekiln.renders.model import Render, RenderRequest, RenderStatus, SourceKind
-from framekiln.renders.output import MP4, OutputFormat
+from framekiln.renders.output import MP4, FilmFormat, OutputFormat
 from framekiln.timeline import exact_rate
 
 Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Percent = Annotated[int, Field(ge=1, le=100), WHOLE]
 Side = Annotated[int, Field(ge=2, le=MAX_SIDE_PX), WHOLE]
+
+
+def _known_preset(value: Any) -> Any:
+    names = [preset.value for preset in RenderPreset]
+    if value is None:
+        return RenderPreset.STANDARD
+    if value in names:
+        return value
+    near = nearest_name(value, names) if isinstance(value, str) else None
+    hint = f"; did you mean {near}?" if near else ""
+    raise PydanticCustomError("preset", f"must be one of {', '.join(names)}{hint}")
+
+
+Preset = Annotated[RenderPreset, BeforeValidator(_known_preset)]
 
 
 class VideoCodec(BaseModel):
@@ -46,11 +63,11 @@ class RenderOutput(BaseModel):
     compression: Annotated[int, Field(ge=0, le=100), WHOLE] | None = None
     transparency: Annotated[bool, Field(strict=True)] = False
 
-    def as_format(self) -> OutputFormat:
-        """Return the output format."""
+    def as_format(self, preset: RenderPreset) -> OutputFormat:
+        """Return the output format; stills have no preset."""
         match self.container:
             case "mp4":
-                return MP4
+                return FilmFormat(MP4.container, preset)
             case "jpeg":
                 return JpegFormat(quality=self.quality)
             case "png":
@@ -86,6 +103,7 @@ class CreateRender(RequestBody):
     fps: Annotated[float, Field(ge=1, le=120), NUMBER] | None = None
     duration_ms: Annotated[int, Field(ge=0, le=MAX_DURATION_MS), WHOLE] | None = None
     output: RenderOutput | None = None
+    preset: Preset = RenderPreset.STANDARD
     data: dict[str, Any] | None = None
     metadata: Annotated[
         dict[str, Annotated[str, Field(strict=True)]],
@@ -101,8 +119,8 @@ class CreateRender(RequestBody):
         self, *, expires_at: datetime | None, warnings: Sequence[str] = ()
     ) -> RenderRequest:
         """Return the request, or raise when a field does not fit the output format."""
-        output = (self.output or RenderOutput()).as_format()
-        if output == MP4:
+        output = (self.output or RenderOutput()).as_format(self.preset)
+        if isinstance(output, FilmFormat):
             self._check_mp4()
         return RenderRequest(
             source_kind=SourceKind.BUNDLE if self.html is None else SourceKind.HTML,

@@ -49,11 +49,11 @@ from framekiln.composition.layers.values import (
     LottieLayer,
     MixSettings,
     OutputSettings,
-    Quality,
     SequenceLayer,
     VideoLayer,
     WaveformLayer,
 )
+from framekiln.composition.render_preset import RenderPreset
 from framekiln.kit.canonical_json import sha256_digest
 from framekiln.kit.json_scan import TooManyValues, scan_json
 from framekiln.timeline import exact_rate
@@ -86,7 +86,7 @@ class ReadOptions:
 def read_config(value: object, options: ReadOptions | None = None) -> ParsedConfig:
     """Return the config in an object or a JSON text, or raise `InvalidConfig`."""
     options = options or ReadOptions()
-    value = parse_config(value)
+    value = _with_preset(parse_config(value))
     reading = ReadContext(
         limits=options.limits,
         reads_numeric_strings=options.is_filled_template,
@@ -124,6 +124,17 @@ def parse_config(value: object) -> object:
     if not isinstance(value, Mapping):
         raise InvalidConfig([ConfigFinding("", "type", "the config must be an object")])
     return value
+
+
+def _with_preset(value: object) -> object:
+    """Return a config with `preset`, which was called `output.quality` before."""
+    output = value.get("output") if isinstance(value, Mapping) else None
+    if not isinstance(value, Mapping) or not isinstance(output, Mapping):
+        return value
+    if "quality" not in output or "preset" in value:
+        return value
+    rest = {name: each for name, each in output.items() if name != "quality"}
+    return {**value, "output": rest, "preset": output["quality"]}
 
 
 def depth_of(value: object) -> int:
@@ -254,7 +265,6 @@ _MIX: Final = Schema(
 _OUTPUT: Final = Schema(
     OutputSettings,
     (
-        Field("quality", "quality", ChoiceType(Quality), Quality.STANDARD),
         Field("crf", "crf", NumberType(0, 51)),
         Field("videoBitrate", "video_bitrate", IntegerType(10_000, 200_000_000)),
     ),
@@ -270,6 +280,7 @@ def _schema(limits: ConfigLimits) -> Schema[LayerConfig]:
             Field("duration", "duration_s", SecondsType(0, limits.duration_s, over=True)),
             Field("fps", "fps", _RateType(), Fraction(30)),
             Field("extension", "extension", ChoiceType(Extension), Extension.MP4),
+            Field("preset", "preset", ChoiceType(RenderPreset), RenderPreset.STANDARD),
             Field("time", "time_s", SecondsType(0, limits.duration_s), Fraction(0)),
             Field("filename", "filename", TextType(255)),
             Field("metadata", "metadata", JsonObjectType(limits.metadata_bytes), FrozenJson()),
@@ -280,7 +291,7 @@ def _schema(limits: ConfigLimits) -> Schema[LayerConfig]:
             Field("output", "output", ObjectType(_OUTPUT), OutputSettings()),
             Field("callback", "callback", UrlType(("https", "http"))),
         ),
-        elsewhere={"width": "dimensions.width", "height": "dimensions.height"},
+        elsewhere={"quality": "preset", "width": "dimensions.width", "height": "dimensions.height"},
     )
 
 

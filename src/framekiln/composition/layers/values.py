@@ -19,6 +19,7 @@ from framekiln.composition.layers.styles import (
     Waveform,
 )
 from framekiln.composition.layers.transitions import Transition
+from framekiln.composition.render_preset import RenderPreset
 
 
 class LayerType(StrEnum):
@@ -261,14 +262,6 @@ class Extension(StrEnum):
         return self in (Extension.JPG, Extension.PNG, Extension.WEBP)
 
 
-class Quality(StrEnum):
-    """The encoder quality."""
-
-    DRAFT = "draft"
-    STANDARD = "standard"
-    HIGH = "high"
-
-
 @dataclass(frozen=True)
 class Dimensions:
     """The canvas; both sides are even."""
@@ -300,7 +293,6 @@ class MixSettings:
 class OutputSettings:
     """The `output` of a config."""
 
-    quality: Quality = Quality.STANDARD
     crf: float | None = None
     video_bitrate: int | None = None
     """Bits per second."""
@@ -314,6 +306,7 @@ class LayerConfig:
     dimensions: Dimensions | None = None
     duration_s: Fraction | None = None
     fps: Fraction = Fraction(30)
+    preset: RenderPreset = RenderPreset.STANDARD
     extension: Extension = Extension.MP4
     time_s: Fraction = Fraction(0)
     """Of a still."""

@@ -27,7 +27,7 @@ from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod, Still
 from framekiln.engine.film_plan import CaptureRecord, FilmDigests, FilmPlan, FilmSlice
 from framekiln.engine.page.external_runtime import has_external_runtime
 from framekiln.engine.page.renderer import OnFrame, PageRenderer, open_page_renderer
-from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout, VideoSettings
+from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout
 
 # Below this, loading the page twice and drawing its layers costs more than it saves.
 _LEAST_FRAMES: Final = 60
@@ -129,11 +129,10 @@ class ComposedRenderer:
         checked = checked_frames(slice_, states.changes())
         size = self.plan.size
         sides = (size.width_px, size.height_px)
-        settings = VideoSettings(*sides, self.plan.timeline.fps, coding=self._film.coding)
         # Where a page paints nothing, Chromium's window is white.
         scene = Scene(*sides, background=YuvColour.of_rgb(255, 255, 255))
         filmed = np.empty((size.height_px, size.width_px, 4), np.uint8)
-        with FilmEncoder(path, settings, PixelLayout.YUV420P) as encoder:
+        with FilmEncoder(path, self._film.video_settings, PixelLayout.YUV420P) as encoder:
             for number in range(slice_.first_frame, slice_.end_frame):
                 self._film.check_deadline()
                 buffer = encoder.buffer()

@@ -30,7 +30,12 @@ from framekiln.engine.errors import FilmTookTooLong
 from framekiln.engine.film_order import FilmLimits, FilmOrder, StillMoment
 from framekiln.engine.film_plan import COPIED_SLICE, CaptureRecord, FilmDigests, FilmPlan, FilmSlice
 from framekiln.engine.layers.digests import SliceDigests, sound_digest
-from framekiln.engine.layers.encoder_settings import buffer_layout, mastering_of, video_settings
+from framekiln.engine.layers.encoder_settings import (
+    audio_settings,
+    buffer_layout,
+    mastering_of,
+    video_settings,
+)
 from framekiln.engine.layers.fetched_sources import FetchedSources, fetch_sources
 from framekiln.engine.layers.filters import yuv_colour
 from framekiln.engine.layers.html_raster import HtmlRasterizer
@@ -44,7 +49,6 @@ from framekiln.engine.layers.stream_copy import SliceCopier
 from framekiln.engine.layers.text_markup import font_faces
 from framekiln.engine.missing_media import AssetMissing, AssetUnavailable
 from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
-from framekiln.media.film_containers import film_container
 from framekiln.media.source_session import SourceSession
 
 GRABBING: Final = "layers"
@@ -85,7 +89,7 @@ class LayerRenderer:
         """Return the digests of slices, and of the audio."""
         config, gathered = self.resolved.config, self.context.sources
         heard = {piece.source: gathered.digest(piece.source) for piece in self.context.audio_clips}
-        mixing = repr((config.audio, config.extension))
+        mixing = repr((config.audio, config.extension, self.plan.sound_settings))
         sound = sound_digest(self.context.audio_clips, self.plan.timeline, heard, settings=mixing)
         encoding = (config.extension, config.output, self._video_settings)
         digests = SliceDigests(
@@ -282,5 +286,5 @@ def _film_plan(film: ResolvedTimeline) -> FilmPlan:
         audio_clips=layer_audio_clips(film),
         warnings=tuple(f"{each.path}: {each.message}" for each in film.warnings),
         mastering=mastering_of(film.config.audio),
-        sound_coding=film_container(film.config.extension).audio,
+        sound_settings=audio_settings(film.config),
     )

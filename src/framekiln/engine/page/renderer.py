@@ -34,8 +34,9 @@ from framekiln.engine.missing_media import check_images
 from framekiln.engine.page.external_runtime import initialize_bridge, open_page_for
 from framekiln.engine.page.host import PageHost
 from framekiln.engine.page.warnings import PageWarnings
+from framekiln.engine.preset_settings import PRESET_SETTINGS
 from framekiln.media.audio.wav import write_wav
-from framekiln.media.encode.codecs import VideoCoding
+from framekiln.media.encode.codecs import EncoderEffort, VideoCoding
 from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
 from framekiln.media.film_containers import film_container
 from framekiln.media.images.stills import decode_bgra
@@ -64,6 +65,7 @@ class PageRenderer:
     limits: FilmLimits
     is_declarative: bool
     coding: VideoCoding
+    effort: EncoderEffort
     fallback_reason: str | None
     page_warnings: PageWarnings
     host: PageHost
@@ -84,6 +86,19 @@ class PageRenderer:
         """Never: scripts may draw anything."""
         return False
 
+    @property
+    def video_settings(self) -> VideoSettings:
+        """How the film is encoded."""
+        size = self.plan.size
+        return VideoSettings(
+            size.width_px,
+            size.height_px,
+            self.plan.timeline.fps,
+            preset=self.effort.preset,
+            crf=self.effort.crf,
+            coding=self.coding,
+        )
+
     def digests(self, slices: Sequence[FilmSlice]) -> FilmDigests:
         """Return no digests, for the same reason."""
         return FilmDigests((None,) * len(slices))
@@ -91,9 +106,8 @@ class PageRenderer:
     def render_slice(self, slice_: FilmSlice, path: Path, shown: OnFrame) -> None:
         """Write one slice; it must not begin before `next_frame`."""
         self._go_to(slice_.first_frame)
-        size, timeline = self.plan.size, self.plan.timeline
-        settings = VideoSettings(size.width_px, size.height_px, timeline.fps, coding=self.coding)
-        with FilmEncoder(path, settings) as encoder, self.host.raise_missing_sources():
+        timeline = self.plan.timeline
+        with FilmEncoder(path, self.video_settings) as encoder, self.host.raise_missing_sources():
             for number in range(slice_.first_frame, slice_.end_frame):
                 self.check_deadline()
                 pixels = encoder.buffer()
@@ -232,6 +246,7 @@ def open_page_renderer(
                         limits,
                         is_declarative=bool(facts.plan.get("isDeclarative", False)),
                         coding=film_container(order.container).video,
+                        effort=PRESET_SETTINGS[order.preset].video,
                         fallback_reason=fallback_reason or missing,
                         page_warnings=notes,
                         host=host,

@@ -22,7 +22,12 @@ from framekiln.media.audio.decoder import (
     sample_at,
 )
 from framekiln.media.audio.mastering import gain_for, master_blocks
-from framekiln.media.audio.mix_settings import NO_MASTERING, AudioCoding, Mastering
+from framekiln.media.audio.mix_settings import (
+    NO_MASTERING,
+    STANDARD_AUDIO,
+    AudioSettings,
+    Mastering,
+)
 from framekiln.media.audio.resampler import read_resampled
 from framekiln.media.audio.time_stretch import read_time_stretched
 from framekiln.media.audio.writer import AudioWriter
@@ -67,14 +72,14 @@ def mix(
     out: Path,
     *,
     mastering: Mastering = NO_MASTERING,
-    coding: AudioCoding = AudioCoding.AAC,
+    settings: AudioSettings = STANDARD_AUDIO,
     read: ReadAudio = read_audio,
 ) -> MixResult:
     """Write the audio of a film of that duration to `out`, as a single track."""
     total = sample_at(duration_ms)
     gain = gain_for(lambda: mixed_blocks(clips, total, read), mastering)
     limiter = mastering.limiter()
-    with AudioWriter(out, coding) as writer:
+    with AudioWriter(out, settings) as writer:
         for block in master_blocks(mixed_blocks(clips, total, read), limiter, gain):
             writer.write(block)
     return MixResult(sample_count=total, peak=limiter.peak if limiter else 0.0, gain=gain)

@@ -26,6 +26,20 @@ class AudioCoding(Enum):
         self.frame_samples = frame_samples
 
 
+STANDARD_AUDIO_BITS_PER_S: Final = 192_000
+
+
+@dataclass(frozen=True)
+class AudioSettings:
+    """Settings of the encoder; PCM has no bit rate."""
+
+    coding: AudioCoding = AudioCoding.AAC
+    bits_per_s: int = STANDARD_AUDIO_BITS_PER_S
+
+
+STANDARD_AUDIO: Final = AudioSettings()
+
+
 @dataclass(frozen=True)
 class Mastering:
     """The mastering of a mix; with `target_lufs` None its loudness is unchanged."""

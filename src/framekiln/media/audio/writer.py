@@ -7,7 +7,7 @@ sample plays at exactly zero. The same audio gives the same bytes.
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 import av
 import numpy as np
@@ -16,15 +16,14 @@ from av.audio.stream import AudioStream
 from numpy.typing import NDArray
 
 from framekiln.media.audio.decoder import RATE_HZ
-from framekiln.media.audio.mix_settings import AudioCoding
-
-_BITS_PER_S: Final = 192_000
+from framekiln.media.audio.mix_settings import STANDARD_AUDIO, AudioCoding, AudioSettings
 
 
 class AudioWriter:
     """Appends blocks of 2 x samples; the file is complete when the `with` block ends."""
 
-    def __init__(self, path: Path, coding: AudioCoding = AudioCoding.AAC) -> None:
+    def __init__(self, path: Path, settings: AudioSettings = STANDARD_AUDIO) -> None:
+        coding = settings.coding
         options = {"fflags": "+bitexact"}
         if coding is not AudioCoding.OPUS:
             # In samples, so that the duration is not rounded to a millisecond.
@@ -35,7 +34,7 @@ class AudioWriter:
         assert isinstance(stream, AudioStream)
         stream.codec_context.format = coding.samples
         if coding is not AudioCoding.PCM:
-            stream.codec_context.bit_rate = _BITS_PER_S
+            stream.codec_context.bit_rate = settings.bits_per_s
         stream.codec_context.flags |= int(av.codec.context.Flags.bitexact)
         self._stream = stream
         self._resampler = av.AudioResampler(coding.samples, "stereo", RATE_HZ)

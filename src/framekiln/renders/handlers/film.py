@@ -23,7 +23,7 @@ from framekiln.renders.assets import AssetSources, RenderAssets, fetch_site
 from framekiln.renders.bundle import read_index
 from framekiln.renders.cache import RenderCache
 from framekiln.renders.model import Render, RenderResult, SourceKind, output_key
-from framekiln.renders.output import FilmFormat
+from framekiln.renders.output import FilmFormat, preset_of
 from framekiln.renders.slice_worker import SliceWorker, SliceWorkerServices
 from framekiln.renders.worker import RenderWorker, SliceProgress, run_render_job
 from framekiln.storage.blob_store import BlobStore
@@ -78,6 +78,7 @@ class FilmRender:
             assets=assets,
             page_method=self.page_method,
             still=still_moment(render),
+            preset=preset_of(request.output),
             data=None if render.data_key is None else await self._data(render.data_key),
             service=self.page_service_for(
                 render.organization_id, asyncio.get_running_loop(), folder

@@ -86,7 +86,7 @@ class MixSound:
                     tracked,
                     path,
                     mastering=plan.mastering,
-                    coding=plan.sound_coding,
+                    settings=plan.sound_settings,
                 )
             await self.blobs.put_file(key, path)
             for source, digest in plan.sound_sources.items():

@@ -25,13 +25,13 @@ from framekiln.composition.layers.values import (
     ImageLayer,
     Loop,
     OnError,
-    Quality,
     ShapeLayer,
     SubtitlesLayer,
     TextLayer,
     VideoLayer,
     WaveformLayer,
 )
+from framekiln.composition.render_preset import RenderPreset
 from tests.unit.composition.layers.configs import (
     PICTURE,
     VIDEO,
@@ -157,7 +157,8 @@ FULL = config_of(
     metadata={"order": [1, 2.5, None, "x"]},
     fonts=[{"family": "My Font", "src": "https://a.example/f.woff2", "weight": 700}],
     audio={"normalize": True, "target": -14},
-    output={"quality": "high", "crf": 18},
+    preset="high",
+    output={"crf": 18},
     callback="https://a.example/hook",
 )
 
@@ -207,6 +208,20 @@ def test_all_types_of_layers_are_known() -> None:
     assert read_config(FULL).warnings == ()
 
 
+def test_the_older_name_of_the_preset_is_read() -> None:
+    config = read(image(), duration=1, output={"quality": "high", "crf": 20})
+    assert (config.preset, config.output.crf) == (RenderPreset.HIGH, 20)
+    assert config == read(image(), duration=1, preset="high", output={"crf": 20})
+
+
+def test_the_nearest_preset_is_suggested() -> None:
+    with pytest.raises(InvalidConfig) as refused:
+        read(image(), duration=1, preset="hihg")
+    (issue,) = refused.value.details["issues"]
+    assert (issue["path"], issue["code"]) == ("preset", "unknown_value")
+    assert "high" in issue["hint"]
+
+
 def test_defaults_are_those_of_the_documentation() -> None:
     config = read(
         video(),
@@ -217,7 +232,7 @@ def test_defaults_are_those_of_the_documentation() -> None:
     )
     assert config.background == Colour(0, 0, 0, 255)
     assert (config.fps, config.extension) == (30, Extension.MP4)
-    assert config.output.quality is Quality.STANDARD
+    assert config.preset is RenderPreset.STANDARD
     assert (config.audio.limiter, config.audio.normalize) == (True, False)
     clip, words, wave, captions = config.layers
     assert isinstance(clip, VideoLayer)
