@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help system setup serve check test e2e fuzz goldens bench ci spec-report notice sbom format clean
+.PHONY: help system setup serve check test e2e fuzz goldens bench bench-peers ci spec-report notice sbom format clean
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
@@ -65,6 +65,9 @@ goldens: setup $(LIBRARIES) ## Make the pictures anew that renders are compared 
 
 bench: setup ## Measure; CASES="renders layers" for some of it
 	$(BIN)/python -m tests.bench $(CASES)
+
+bench-peers: setup ## Compare with Remotion and HyperFrames; CASES="titles canvas" for some of it
+	$(BIN)/python -m tests.bench.peers $(CASES)
 
 ci: test ## Do what the build does
 

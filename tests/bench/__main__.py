@@ -16,6 +16,7 @@ from tests.bench.layers import measure_layers, print_layers
 from tests.bench.neighbours import measure_neighbours, print_neighbours
 from tests.bench.pipelines import measure_pipelines, print_pipelines
 from tests.bench.playback import measure_playback, print_playback
+from tests.bench.presets import measure_presets, print_presets
 from tests.bench.renders import RenderRow, measure
 from tests.bench.speech import measure_speech, print_speech
 
@@ -59,6 +60,7 @@ GROUPS: dict[str, tuple[Callable[[int], list[Any]], Callable[[list[Any]], None]]
     "playback": (lambda _frames: measure_playback(), print_playback),
     "pipelines": (lambda _frames: measure_pipelines(), print_pipelines),
     "api": (lambda _frames: measure_api(), print_api),
+    "presets": (lambda _frames: measure_presets(), print_presets),
     "neighbours": (lambda _frames: measure_neighbours(), print_neighbours),
 }
 

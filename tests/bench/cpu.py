@@ -2,6 +2,7 @@
 
 import os
 import resource
+from dataclasses import dataclass
 from pathlib import Path
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -15,8 +16,23 @@ def process_cpu_s() -> float:
 
 def process_tree_cpu_s(leader: int) -> float:
     """Return what a process and everything below it have used, ended children included."""
-    parents: dict[int, int] = {}
-    used: dict[int, float] = {}
+    processes = _processes()
+    return sum(processes[pid].cpu_s for pid in _below(leader, processes))
+
+
+def tree_of(leader: int) -> list[int]:
+    """Return a process and everything below it."""
+    return _below(leader, _processes())
+
+
+@dataclass(frozen=True)
+class _Process:
+    parent: int
+    cpu_s: float
+
+
+def _processes() -> dict[int, _Process]:
+    found: dict[int, _Process] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -24,14 +40,18 @@ def process_tree_cpu_s(leader: int) -> float:
             fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
         except OSError:
             continue
-        parents[int(entry.name)] = int(fields[1])
-        used[int(entry.name)] = sum(int(fields[i]) for i in (11, 12, 13, 14)) / _TICKS_PER_S
-    return sum(s for pid, s in used.items() if _is_below(pid, leader, parents))
+        cpu_s = sum(int(fields[i]) for i in (11, 12, 13, 14)) / _TICKS_PER_S
+        found[int(entry.name)] = _Process(int(fields[1]), cpu_s)
+    return found
 
 
-def _is_below(pid: int, leader: int, parents: dict[int, int]) -> bool:
+def _below(leader: int, processes: dict[int, _Process]) -> list[int]:
+    return [pid for pid in processes if _is_below(pid, leader, processes)]
+
+
+def _is_below(pid: int, leader: int, processes: dict[int, _Process]) -> bool:
     while pid > 1:
         if pid == leader:
             return True
-        pid = parents.get(pid, 0)
+        pid = processes[pid].parent if pid in processes else 0
     return False
