@@ -27,6 +27,7 @@ from framekiln.api.auth import services_of
 from framekiln.api.origins import is_local_host, is_own_host
 from framekiln.jobs.model import QueueDepth
 from framekiln.kit.errors import Forbidden, FramekilnError
+from framekiln.renders.model import FrameCounts
 from framekiln.settings import Settings
 
 DURATION_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600)
@@ -51,6 +52,7 @@ class Metrics(Collector):
         self._current = CollectorRegistry()
         self._by_labels: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._depths: Sequence[QueueDepth] = ()
+        self._frames: FrameCounts | None = None
         self._current.register(self)
         self._folder = os.environ.get(SHARED_FOLDER)
         if self._folder is None:
@@ -75,9 +77,9 @@ class Metrics(Collector):
             registry=self._counted,
         )
 
-    def encode(self, depths: Sequence[QueueDepth]) -> bytes:
-        """Return all metrics as text, with these depths of the queues."""
-        self._depths = depths
+    def encode(self, depths: Sequence[QueueDepth], frames: FrameCounts | None) -> bytes:
+        """Return all metrics as text, with these depths of the queues and counts of frames."""
+        self._depths, self._frames = depths, frames
         counted = self._counted
         if self._folder is not None:
             counted = CollectorRegistry()
@@ -110,6 +112,8 @@ class Metrics(Collector):
             age.add_metric([each.queue], each.oldest_age_s)
             organizations.add_metric([each.queue], each.waiting_organizations)
         yield from (build, depth, age, organizations)
+        if self._frames is not None:
+            yield from _frame_metrics(self._frames)
 
     def count_request(self, scope: Scope, *, status: int, duration_s: float) -> None:
         """Add one request under its route's template, which limits the number of labels."""
@@ -128,6 +132,22 @@ class Metrics(Collector):
         durations.observe(duration_s)
 
 
+def _frame_metrics(frames: FrameCounts) -> Iterator[Metric]:
+    made = GaugeMetricFamily(
+        "framekiln_film_frames",
+        "Frames of the films of the last day: captured from Chromium, or composed from layers.",
+        labels=["method"],
+    )
+    made.add_metric(["captured"], frames.captured)
+    made.add_metric(["composed"], frames.composed)
+    yield made
+    yield GaugeMetricFamily(
+        "framekiln_film_differing_slices",
+        "Slices of the last day that were filmed because composed frames looked different.",
+        value=frames.differing_slices,
+    )
+
+
 class MetricsForbidden(Forbidden):
     """A request for the metrics from another machine, or without the token."""
 
@@ -140,12 +160,14 @@ async def get_metrics(request: Request) -> Response:
     require_metrics_reader(request, services_of(request).settings)
     metrics: Metrics = request.app.state.metrics
     depths: Sequence[QueueDepth] = ()
+    frames: FrameCounts | None = None
     try:
         depths = await services_of(request).jobs.depths()
+        frames = await services_of(request).renders.frame_counts()
     except FramekilnError as error:
         # The other metrics matter even more while the database is unavailable.
         log.warning("metrics.queue_depths_unknown", error=error.message)
-    return Response(metrics.encode(depths), media_type=CONTENT_TYPE_LATEST)
+    return Response(metrics.encode(depths, frames), media_type=CONTENT_TYPE_LATEST)
 
 
 def require_metrics_reader(request: Request, settings: Settings) -> None:

@@ -126,6 +126,8 @@ class CaptureRecord:
     """Frames that were composed from layers instead of drawn by Chromium."""
     filmed_reason: str | None = None
     """Why a page, or its last slice, was not composed; only where that was wanted."""
+    has_differed: bool = False
+    """Whether the last slice was filmed because composed frames did not look like Chromium's."""
 
 
 def _clip_as_json(clip: PageAudioClip | LayerAudioClip) -> dict[str, Any]:

@@ -161,6 +161,16 @@ class Render:
 
 
 @dataclass(frozen=True)
+class FrameCounts:
+    """How the frames of films were made."""
+
+    captured: int
+    composed: int
+    differing_slices: int
+    """Slices that were filmed because composed frames did not look like Chromium's."""
+
+
+@dataclass(frozen=True)
 class RenderProgress:
     """The progress of a render."""
 

@@ -25,6 +25,7 @@ from framekiln.renders.jobs import film_job, redact_job
 from framekiln.renders.model import (
     CANCELLED,
     FinishedSlice,
+    FrameCounts,
     Redaction,
     Render,
     RenderProgress,
@@ -269,6 +270,12 @@ class Renders:
         if render is None:
             raise _no_render(render_id)
         return render
+
+    async def frame_counts(self) -> FrameCounts:
+        """Return how the frames of the films of the last day were made."""
+        since = self._clock.now() - timedelta(days=1)
+        async with self._database.connection() as connection:
+            return await slice_store.count_frames(connection, since=since)
 
     async def progress(self, render_id: RenderId) -> RenderProgress:
         """Return the progress of a render."""

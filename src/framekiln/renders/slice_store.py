@@ -1,6 +1,7 @@
 """The SQL of a render's slices. All changes happen under the lock on the render's row."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
@@ -9,7 +10,7 @@ from psycopg.types.json import Jsonb
 from framekiln.db.pool import Connection
 from framekiln.engine.film_plan import FilmSlice
 from framekiln.kit.ids import RenderId
-from framekiln.renders.model import FinishedSlice, TakenRenderSlice
+from framekiln.renders.model import FinishedSlice, FrameCounts, TakenRenderSlice
 
 
 async def insert(
@@ -153,3 +154,19 @@ async def list_finished(connection: Connection, render_id: RenderId) -> list[Fin
         FinishedSlice(row["number"], row["blob_key"], row["record"])
         for row in await cursor.fetchall()
     ]
+
+
+async def count_frames(connection: Connection, *, since: datetime) -> FrameCounts:
+    """Add up how the frames of films were made that were completed since then."""
+    cursor = await connection.execute(
+        """
+        SELECT coalesce(sum((record ->> 'captured_frames')::bigint), 0) AS captured,
+               coalesce(sum((record ->> 'composed_frames')::bigint), 0) AS composed,
+               coalesce(sum((record ->> 'differing_slices')::bigint), 0) AS differing_slices
+        FROM render WHERE status = 'complete' AND completed_at > %s
+        """,
+        (since,),
+    )
+    row = await cursor.fetchone()
+    assert row is not None
+    return FrameCounts(int(row["captured"]), int(row["composed"]), int(row["differing_slices"]))

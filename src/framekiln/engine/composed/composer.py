@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import floor
+from math import floor, sqrt
 from typing import Final
 
 import numpy as np
@@ -73,8 +73,8 @@ class FrameComposer:
             if any(state.opacity < _LEAST_OPACITY for state in states):
                 continue
             matrix = _product(states)
-            enlarged = float(np.linalg.norm(matrix[:2, :2], 2))
-            if abs(np.linalg.det(matrix)) > 1e-9:
+            enlarged, is_flat = _enlargement(matrix)
+            if not is_flat:
                 shown.append(_ShownLayer(layer, matrix, scale_for(enlarged)))
         return shown
 
@@ -190,6 +190,13 @@ def _product(states: Sequence[MoverState]) -> Matrix:
     for state in states:
         matrix = matrix @ state.matrix
     return matrix
+
+
+def _enlargement(matrix: Matrix) -> tuple[float, bool]:
+    """Return the largest scale in any direction, and whether nothing is left in another."""
+    (a, c, _), (b, d, _), _ = matrix.tolist()
+    squares, area = a * a + b * b + c * c + d * d, abs(a * d - b * c)
+    return sqrt((squares + sqrt(max(0.0, squares**2 - 4 * area**2))) / 2), area < 1e-9
 
 
 def _snapped(matrix: Matrix, layer: PageLayer, scale: float) -> Matrix:

@@ -59,6 +59,7 @@ class ComposedRenderer:
         self.is_declarative = self._film.is_declarative
         self._obstacle = _first_obstacle(order, self._film)
         self._filmed_reason: str | None = None
+        self._has_differed = False
 
     @property
     def next_frame(self) -> int:
@@ -76,12 +77,13 @@ class ComposedRenderer:
 
     def render_slice(self, slice_: FilmSlice, path: Path, shown: OnFrame) -> None:
         """Write one slice, composed if that is possible and looks right."""
-        self._filmed_reason = self._obstacle
+        self._filmed_reason, self._has_differed = self._obstacle, False
         if self._obstacle is None:
             try:
                 self._compose(slice_, path, shown)
             except (NotComposable, ComposedFramesDiffer) as reason:
                 self._filmed_reason = str(reason)
+                self._has_differed = isinstance(reason, ComposedFramesDiffer)
                 log.info("film.slice_not_composed", slice=slice_.number, reason=str(reason))
                 self._reopen_film(slice_.first_frame)
             else:
@@ -108,7 +110,12 @@ class ComposedRenderer:
         """Return how the frames since the last call were made."""
         composed, self._composed_frames = self._composed_frames, 0
         record = self._film.take_record()
-        return replace(record, composed_frames=composed, filmed_reason=self._filmed_reason)
+        return replace(
+            record,
+            composed_frames=composed,
+            filmed_reason=self._filmed_reason,
+            has_differed=self._has_differed,
+        )
 
     def _opened_composer(self) -> FrameComposer:
         """Return the composer; if the page has to be filmed, remember why."""

@@ -156,7 +156,7 @@ class JoinRender:
         )
 
 
-_SLICE_FIELDS: Final = ("digest", "reused")
+_SLICE_FIELDS: Final = ("digest", "reused", "has_differed")
 
 
 def merge_records(records: list[dict[str, Any]]) -> dict[str, Any]:
@@ -167,6 +167,11 @@ def merge_records(records: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         **{name: value for name, value in worst.items() if name not in _SLICE_FIELDS},
         "captured_frames": sum(record["captured_frames"] for record in records),
+        "composed_frames": sum(record.get("composed_frames", 0) for record in records),
+        "filmed_reason": next(
+            (r["filmed_reason"] for r in records if r.get("filmed_reason")), None
+        ),
+        "differing_slices": sum(record.get("has_differed", False) for record in records),
         "slices": len(records),
         "reused_slices": sum("reused" in record for record in records),
         "copied_slices": sum(record["grabbing"] == COPIED_SLICE for record in records),
