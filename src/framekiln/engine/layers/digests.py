@@ -142,8 +142,11 @@ class SliceDigests:
             fonts = [(font.src, self.assets.digest(font.src)) for font in self.film.config.fonts]
         except FramekilnError as error:
             raise _NotCacheable from error
-        heard = sorted({piece.source for piece in self.context.audio_clips})
-        return [*fonts, *((source, self.context.sources.digest(source)) for source in heard)]
+        sources_with_sound = sorted({piece.source for piece in self.context.audio_clips})
+        return [
+            *fonts,
+            *((source, self.context.sources.digest(source)) for source in sources_with_sound),
+        ]
 
     def _drawn(self, layer: ResolvedLayer) -> object:
         drawn = self.context.drawings.get(layer.id)
@@ -210,11 +213,11 @@ def _frames(
     for number, state in states:
         dissolve = state.dissolve
         mixed = dissolve and (places.get(dissolve.partner_id), dissolve.weight, dissolve.is_coming)
-        look = (_appearance_of(state), mixed)
+        appearance = (_appearance_of(state), mixed)
         yield f"\n{number} {state.source_s if has_time else ''}"
-        if look != before:
-            yield repr(look)
-        before = look
+        if appearance != before:
+            yield repr(appearance)
+        before = appearance
 
 
 def sound_digest(

@@ -50,8 +50,8 @@ class DrawnLayer:
         state = self._state(self._painter, time_s)
         if not state.is_visible or state.opacity <= 0 or state.scale <= 0:
             return None
-        look = self._source_image(state)
-        return None if look is None else self._frame(look, state)
+        image = self._source_image(state)
+        return None if image is None else self._frame(image, state)
 
     def close_if_over(self, number: int) -> None:
         """Release resources if the layer has ended."""
@@ -87,15 +87,18 @@ class DrawnLayer:
             self._painter = StillPainter(placeholder()) if is_replaced else None
             return placeholder() if is_replaced else None
 
-    def _frame(self, look: SourceImage, state: LayerState) -> LayerFrame | None:
-        stands = self._is_static and is_upright(state)
-        worn = (look.key, effects_key(state, is_static=stands))
-        if self._picture is None or self._picture[0] != worn:
-            self._picture = (worn, apply_effects(look, state, self.layer.layer, is_static=stands))
-        key = (self.layer.id, worn, state.matrix)
+    def _frame(self, image: SourceImage, state: LayerState) -> LayerFrame | None:
+        is_still = self._is_static and is_upright(state)
+        effects = (image.key, effects_key(state, is_static=is_still))
+        if self._picture is None or self._picture[0] != effects:
+            self._picture = (
+                effects,
+                apply_effects(image, state, self.layer.layer, is_static=is_still),
+            )
+        key = (self.layer.id, effects, state.matrix)
         if self._placed is None or self._placed[0] != key:
-            dressed = self._picture[1]
-            placed = place(dressed.picture, dressed.matrix(state), within=self._canvas)
+            layer_picture = self._picture[1]
+            placed = place(layer_picture.picture, layer_picture.matrix(state), within=self._canvas)
             self._placed = (key, placed)
         found = self._placed[1]
         if found is None:

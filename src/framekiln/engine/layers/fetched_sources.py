@@ -43,7 +43,7 @@ class FetchedSources:
 
 def fetch_sources(config: LayerConfig, assets: Assets, session: SourceSession) -> FetchedSources:
     """Return all sources; problems are part of the facts of a source and never raised."""
-    gathered = FetchedSources()
+    fetched = FetchedSources()
     wanted = dict.fromkeys(
         address for layer in every_layer(config.layers) for address in addresses_of(layer)
     )
@@ -51,14 +51,14 @@ def fetch_sources(config: LayerConfig, assets: Assets, session: SourceSession) -
         find = in_other_thread(lambda address: _find(address, assets, session))
         found = threads.map(find, wanted)
         for address, (asset, probed, may_come) in zip(wanted, found, strict=True):
-            gathered.media[address] = timeline_facts(probed)
+            fetched.media[address] = timeline_facts(probed)
             if asset is not None:
-                gathered.files[address] = asset
+                fetched.files[address] = asset
             if isinstance(probed, ProbedSource):
-                gathered.probed[address] = probed
+                fetched.probed[address] = probed
             if may_come:
-                gathered.retryable.add(address)
-    return gathered
+                fetched.retryable.add(address)
+    return fetched
 
 
 def _find(

@@ -54,32 +54,32 @@ def effects_key(state: LayerState, *, is_static: bool) -> Hashable:
 
 
 def apply_effects(
-    look: SourceImage, state: LayerState, layer: Layer, *, is_static: bool
+    image: SourceImage, state: LayerState, layer: Layer, *, is_static: bool
 ) -> LayerPicture:
     """Return the layer's picture; `stands` means that it is upright and static."""
-    if look.sheet is not None and is_static:
-        dressed = _of_sheet(look, look.sheet, state, layer)
+    if image.sheet is not None and is_static:
+        layer_picture = _of_sheet(image, image.sheet, state, layer)
     else:
-        picture = look.picture
+        picture = image.picture
         if picture is None:
-            assert look.sheet is not None
-            picture = picture_of_premultiplied(look.sheet)
-        dressed = _of_picture(look, picture, state, layer)
+            assert image.sheet is not None
+            picture = picture_of_premultiplied(image.sheet)
+        layer_picture = _of_picture(image, picture, state, layer)
         if is_static:
-            dressed = _at_canvas_size(dressed, state)
-    picture = dressed.picture
+            layer_picture = _at_canvas_size(layer_picture, state)
+    picture = layer_picture.picture
     if key := getattr(layer, "chroma_key", None):
         picture = _keyed(picture, key)
     for adjustment in picture_filters(state.filters):
         picture = apply_filter(picture, adjustment)
-    dressed = replace(dressed, picture=picture)
-    return _blurred(_revealed(_rounded(dressed, state, layer), state), state)
+    layer_picture = replace(layer_picture, picture=picture)
+    return _blurred(_revealed(_rounded(layer_picture, state, layer), state), state)
 
 
-def _of_sheet(look: SourceImage, sheet: Rgba, state: LayerState, layer: Layer) -> LayerPicture:
+def _of_sheet(image: SourceImage, sheet: Rgba, state: LayerState, layer: Layer) -> LayerPicture:
     """Resize a still to exactly the pixels it covers on the canvas, even or odd."""
-    area = _area(look, state, layer)
-    if look.area is None and state.crop != WHOLE:
+    area = _area(image, state, layer)
+    if image.area is None and state.crop != WHOLE:
         sheet = _cropped(sheet, state.crop)
     edges = canvas_box(state, area, to_even=False)
     sheet = _mirrored(_fitted(sheet, edges), layer)
@@ -99,10 +99,10 @@ def _of_sheet(look: SourceImage, sheet: Rgba, state: LayerState, layer: Layer) -
 
 
 def _of_picture(
-    look: SourceImage, picture: Picture, state: LayerState, layer: Layer
+    image: SourceImage, picture: Picture, state: LayerState, layer: Layer
 ) -> LayerPicture:
-    area = _area(look, state, layer)
-    if look.area is None and state.crop != WHOLE:
+    area = _area(image, state, layer)
+    if image.area is None and state.crop != WHOLE:
         picture = _cut_crop(picture, state)
     flip = _flip_of(layer)
     if flip is not Flip.NONE:
@@ -114,10 +114,10 @@ def _of_picture(
     return LayerPicture(picture, area)
 
 
-def _area(look: SourceImage, state: LayerState, layer: Layer) -> Rect:
+def _area(image: SourceImage, state: LayerState, layer: Layer) -> Rect:
     """Return the part of the box that the image fills, flipped with the content."""
-    area, flip = look.area or state.content, _flip_of(layer)
-    if look.area is None:
+    area, flip = image.area or state.content, _flip_of(layer)
+    if image.area is None:
         return area
     left, top = area.left, area.top
     if flip in (Flip.X, Flip.BOTH):
@@ -127,15 +127,17 @@ def _area(look: SourceImage, state: LayerState, layer: Layer) -> Rect:
     return Rect(left, top, area.width, area.height)
 
 
-def _at_canvas_size(dressed: LayerPicture, state: LayerState) -> LayerPicture:
-    edges = canvas_box(state, dressed.area, to_even=True)
-    picture = dressed.picture
+def _at_canvas_size(layer_picture: LayerPicture, state: LayerState) -> LayerPicture:
+    edges = canvas_box(state, layer_picture.area, to_even=True)
+    picture = layer_picture.picture
     is_larger = picture.width_px > edges.width and picture.height_px > edges.height
     if is_larger and edges.width % 2 == edges.height % 2 == 0:
         # Done first, so that the following steps have fewer pixels to change.
         picture = resize(picture, edges.width, edges.height)
     factors = (edges.width / picture.width_px, edges.height / picture.height_px)
-    return replace(dressed, picture=picture, canvas_matrix=edges.matrix @ scale_matrix(*factors))
+    return replace(
+        layer_picture, picture=picture, canvas_matrix=edges.matrix @ scale_matrix(*factors)
+    )
 
 
 def _cut_crop(picture: Picture, state: LayerState) -> Picture:
@@ -195,16 +197,16 @@ def _keyed(picture: Picture, key: ChromaKey) -> Picture:
     return found
 
 
-def _rounded(dressed: LayerPicture, state: LayerState, layer: Layer) -> LayerPicture:
+def _rounded(layer_picture: LayerPicture, state: LayerState, layer: Layer) -> LayerPicture:
     radius = layer.size.border_radius_px if isinstance(layer, VisualLayer) else 0.0
     if radius <= 0:
-        return dressed
-    picture, area = dressed.picture, dressed.area
+        return layer_picture
+    picture, area = layer_picture.picture, layer_picture.area
     x_px, y_px = picture.width_px / area.width, picture.height_px / area.height
     box = (max(1, round(state.width * x_px)), max(1, round(state.height * y_px)))
     mask = rounded_mask(*box, radius * (x_px + y_px) / 2)
     corner = (round(area.left * x_px), round(area.top * y_px))
-    return replace(dressed, picture=masked(picture, _window(mask, corner, picture)))
+    return replace(layer_picture, picture=masked(picture, _window(mask, corner, picture)))
 
 
 def _window(mask: Plane, corner: tuple[int, int], picture: Picture) -> Plane:
@@ -218,12 +220,12 @@ def _window(mask: Plane, corner: tuple[int, int], picture: Picture) -> Plane:
     return window
 
 
-def _revealed(dressed: LayerPicture, state: LayerState) -> LayerPicture:
+def _revealed(layer_picture: LayerPicture, state: LayerState) -> LayerPicture:
     """Cut away what a wipe hides, at even pixels."""
     reveal = state.reveal
     if reveal == WHOLE:
-        return dressed
-    picture, area = dressed.picture, dressed.area
+        return layer_picture
+    picture, area = layer_picture.picture, layer_picture.area
     x_px, y_px = picture.width_px / area.width, picture.height_px / area.height
     edges = (
         (reveal.left * state.width - area.left) * x_px,
@@ -237,13 +239,13 @@ def _revealed(dressed: LayerPicture, state: LayerState) -> LayerPicture:
     if window.is_empty:
         window = Pixels(0, 0, 2, 2)
         picture = masked(picture, np.zeros_like(picture.y))
-    return _part(replace(dressed, picture=picture), window)
+    return _part(replace(layer_picture, picture=picture), window)
 
 
-def _part(dressed: LayerPicture, window: Pixels) -> LayerPicture:
-    picture, area = dressed.picture, dressed.area
+def _part(layer_picture: LayerPicture, window: Pixels) -> LayerPicture:
+    picture, area = layer_picture.picture, layer_picture.area
     x, y = area.width / picture.width_px, area.height / picture.height_px
-    onto = dressed.canvas_matrix
+    onto = layer_picture.canvas_matrix
     return LayerPicture(
         crop_picture(picture, window),
         Rect(
@@ -256,10 +258,10 @@ def _part(dressed: LayerPicture, window: Pixels) -> LayerPicture:
     )
 
 
-def _blurred(dressed: LayerPicture, state: LayerState) -> LayerPicture:
+def _blurred(layer_picture: LayerPicture, state: LayerState) -> LayerPicture:
     if state.blur_px <= 0:
-        return dressed
-    picture, area = dressed.picture, dressed.area
+        return layer_picture
+    picture, area = layer_picture.picture, layer_picture.area
     x, y = area.width / picture.width_px, area.height / picture.height_px
     sigma = state.blur_px / ((x + y) / 2)
     # A blur extends beyond the edges.
@@ -278,7 +280,7 @@ def _blurred(dressed: LayerPicture, state: LayerState) -> LayerPicture:
     )
     onto = (
         None
-        if dressed.canvas_matrix is None
-        else dressed.canvas_matrix @ translation_matrix(-margin, -margin)
+        if layer_picture.canvas_matrix is None
+        else layer_picture.canvas_matrix @ translation_matrix(-margin, -margin)
     )
     return LayerPicture(blur(wide, sigma), around, onto)

@@ -204,10 +204,10 @@ def measured_sizes(palette: PainterContext) -> Mapping[str, PixelSize]:
 
 
 def _draw(
-    wanted: list[tuple[ResolvedLayer, HtmlSnippet]], room: HtmlRasterizer
+    wanted: list[tuple[ResolvedLayer, HtmlSnippet]], rasterizer: HtmlRasterizer
 ) -> Iterable[RasterImage]:
     try:
-        return room.draw([piece for _, piece in wanted])
+        return rasterizer.draw([piece for _, piece in wanted])
     except TooLargeToDraw as error:
         raise layer_failure(wanted[error.number][0].layer, error) from error
 

@@ -87,10 +87,14 @@ class LayerRenderer:
 
     def digests(self, slices: Sequence[FilmSlice]) -> FilmDigests:
         """Return the digests of slices, and of the audio."""
-        config, gathered = self.resolved.config, self.context.sources
-        heard = {piece.source: gathered.digest(piece.source) for piece in self.context.audio_clips}
+        config, fetched = self.resolved.config, self.context.sources
+        source_digests = {
+            piece.source: fetched.digest(piece.source) for piece in self.context.audio_clips
+        }
         mixing = repr((config.audio, config.extension, self.plan.sound_settings))
-        sound = sound_digest(self.context.audio_clips, self.plan.timeline, heard, settings=mixing)
+        sound = sound_digest(
+            self.context.audio_clips, self.plan.timeline, source_digests, settings=mixing
+        )
         encoding = (config.extension, config.output, self._video_settings)
         digests = SliceDigests(
             film=self.resolved,
@@ -100,7 +104,7 @@ class LayerRenderer:
             sound=sound,
             browser=self.browser.version if self.browser else "",
         )
-        return FilmDigests(tuple(digests.of(each) for each in slices), sound, heard)
+        return FilmDigests(tuple(digests.of(each) for each in slices), sound, source_digests)
 
     @property
     def is_cacheable(self) -> bool:
@@ -199,28 +203,28 @@ def open_layer_renderer(
     """Fetch all sources, resolve the film, and return a renderer for any of its frames."""
     config = order.layers
     assert config is not None
-    watched = TrackedAssets(order.assets)
+    tracked = TrackedAssets(order.assets)
     with (
         SourceSession() as session,
         tempfile.TemporaryDirectory(prefix="framekiln-layers-") as folder,
     ):
-        gathered = fetch_sources(config, order.assets, session)
-        film = resolve_film(config, gathered)
-        palette = _painter_context(film, gathered, watched, browser, limits, Path(folder))
-        palette.session = session
-        palette.raw = fallback_reason is None
-        draw_static_layers(film, palette)
-        film = resolve(config, gathered.media, measured=measured_sizes(palette))
-        composer = LayerStack(film.layers, palette.canvas, palette.open_layer)
+        fetched = fetch_sources(config, order.assets, session)
+        film = resolve_film(config, fetched)
+        context = _painter_context(film, fetched, tracked, browser, limits, Path(folder))
+        context.session = session
+        context.raw = fallback_reason is None
+        draw_static_layers(film, context)
+        film = resolve(config, fetched.media, measured=measured_sizes(context))
+        composer = LayerStack(film.layers, context.canvas, context.open_layer)
         try:
             yield LayerRenderer(
                 film,
                 _film_plan(film),
                 browser,
                 limits,
-                palette,
+                context,
                 composer,
-                watched,
+                tracked,
                 fallback_reason,
             )
         finally:
@@ -229,7 +233,7 @@ def open_layer_renderer(
 
 def _painter_context(
     film: ResolvedTimeline,
-    gathered: FetchedSources,
+    fetched: FetchedSources,
     assets: Assets,
     browser: Browser,
     limits: FilmLimits,
@@ -237,7 +241,7 @@ def _painter_context(
 ) -> PainterContext:
     head = font_faces(film.config.fonts)
     return PainterContext(
-        sources=gathered,
+        sources=fetched,
         browser=browser,
         assets=assets,
         limits=limits,
@@ -250,15 +254,15 @@ def _painter_context(
     )
 
 
-def resolve_film(config: LayerConfig, gathered: FetchedSources) -> ResolvedTimeline:
+def resolve_film(config: LayerConfig, fetched: FetchedSources) -> ResolvedTimeline:
     """Return the resolved film, or raise an error that names the layer with a missing source."""
     try:
-        return resolve(config, gathered.media)
+        return resolve(config, fetched.media)
     except InvalidConfig as error:
         codes = {issue.code for issue in error.issues}
         if not codes <= {"asset_unreachable", "asset_unsupported"}:
             raise
-        kind = AssetUnavailable if gathered.retryable else AssetMissing
+        kind = AssetUnavailable if fetched.retryable else AssetMissing
         raise kind(error.message, **error.details) from error
 
 

@@ -119,7 +119,7 @@ def _read_samples(init: TrackInit, moof: Mp4Box) -> tuple[FragmentSample, ...]:
     for box in parts:
         if box.kind != "trun":
             continue
-        run = _Run.read(box.reader(), defaults, max_count=MAX_SAMPLES - len(samples))
+        run = _Run.read(box.reader(), defaults, max_samples=MAX_SAMPLES - len(samples))
         at = at if run.data_offset is None else moof.start + run.data_offset
         if at is None:
             raise UnreadableMedia("it does not give the offset of its samples")
@@ -171,10 +171,10 @@ class _Run:
     table: BoxReader
 
     @classmethod
-    def read(cls, fields: BoxReader, defaults: SampleDefaults, *, max_count: int) -> "_Run":
+    def read(cls, fields: BoxReader, defaults: SampleDefaults, *, max_samples: int) -> "_Run":
         version, flags = fields.version_and_flags()
         count = fields.u32()
-        if count > max_count:
+        if count > max_samples:
             raise UnreadableMedia(f"it declares more than {MAX_SAMPLES} samples")
         data_offset = fields.i32() if flags & _DATA_OFFSET else None
         first_flags = fields.u32() if flags & _FIRST_FLAGS else None

@@ -20,11 +20,13 @@ _MAX_KEPT: Final = 400
 class CaptionPainter:
     """The captions of one subtitles layer."""
 
-    def __init__(self, layer: ResolvedLayer, captions: CaptionTrack, room: HtmlRasterizer) -> None:
+    def __init__(
+        self, layer: ResolvedLayer, captions: CaptionTrack, rasterizer: HtmlRasterizer
+    ) -> None:
         assert isinstance(layer.layer, SubtitlesLayer)
         self._layer = layer
         self._style = layer.layer.subtitles
-        self._rasterizer = room
+        self._rasterizer = rasterizer
         self._scale = largest_scale(layer)
         self._spans = CaptionSpans(captions.segments)
         self._drawn: dict[str, RasterImage] = {}

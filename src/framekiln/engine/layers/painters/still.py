@@ -15,8 +15,8 @@ _LINE = (150, 150, 150, 255)
 class StillPainter:
     """Shows one image all the time."""
 
-    def __init__(self, look: SourceImage) -> None:
-        self._image = look
+    def __init__(self, image: SourceImage) -> None:
+        self._image = image
 
     def content_size_at(self, time_s: Fraction) -> PixelSize | None:
         """Its size was measured before."""

@@ -245,10 +245,10 @@ class WaveformPainter:
         if self._samples is None:
             self._samples = self._open_samples()
         at_s = self._time_s if self._is_mix else state.source_s
-        heard = self._samples.before(at_s * 1000 + _AHEAD_MS, WAVEFORM_SAMPLES)
-        if not heard.any():
-            return SourceImage("silence", sheet=draw_waveform(self._style, heard, self._size))
-        return SourceImage(("wave", at_s), sheet=draw_waveform(self._style, heard, self._size))
+        window = self._samples.before(at_s * 1000 + _AHEAD_MS, WAVEFORM_SAMPLES)
+        if not window.any():
+            return SourceImage("silence", sheet=draw_waveform(self._style, window, self._size))
+        return SourceImage(("wave", at_s), sheet=draw_waveform(self._style, window, self._size))
 
     def close(self) -> None:
         """Release the decoder."""
