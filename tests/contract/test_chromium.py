@@ -390,7 +390,7 @@ def test_a_small_page_is_taken_by_screenshots(browser: Browser) -> None:
             locate(page)
         grabber, reason = prepare_grabber(page, decode_bgra, raw=True)
         assert grabber.method is GrabMethod.SCREENSHOT
-        assert reason == "16x16 is too small to be told apart"
+        assert reason == "16x16 is too small to find the frame memory"
 
 
 def test_a_refused_command_says_which(browser: Browser) -> None:

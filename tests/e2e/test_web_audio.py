@@ -309,7 +309,7 @@ def test_what_nobody_could_foresee_is_said(browser: Browser, tmp_path: Path) -> 
         stage.render_slice(FilmSlice(0, 0, 5), tmp_path / "film.mp4", lambda _number: None)
         assert not stage.plan.has_page_audio
         (warning,) = stage.warnings()
-    assert warning.startswith("an AudioContext that nobody could foresee is not heard")
+    assert warning.startswith("an AudioContext that was not expected is not heard")
 
 
 def test_a_page_cannot_make_contexts_without_end(harness: FilmHarness) -> None:

@@ -53,7 +53,7 @@ def locate(page: Page) -> Framebuffer:
     """Find the frame memory of an empty page by the colours drawn on it."""
     width, height = page.size.width_px, page.size.height_px
     if min(width, height) < 4 * _MARK_PX:
-        raise FramebufferNotFound(f"{width}x{height} is too small to be told apart")
+        raise FramebufferNotFound(f"{width}x{height} is too small to find the frame memory")
     page.evaluate(_PREPARE)
     candidates: list[Block] | None = None
     for _ in range(_ROUNDS):

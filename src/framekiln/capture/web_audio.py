@@ -160,7 +160,7 @@ class WebAudio:
 
     def _open(self, frame: str | None, context: Any, rate_hz: int, first: int) -> ContextSound:
         if len(self._sounds) == _MAX_SOUNDS:
-            raise PageThrew(f"the page is heard from more than {_MAX_SOUNDS} AudioContexts")
+            raise PageThrew(f"the page plays more than {_MAX_SOUNDS} AudioContexts")
         # Closed with the page.
         sound = ContextSound(rate_hz, first, tempfile.TemporaryFile())  # noqa: SIM115
         self._sounds[frame, context] = sound

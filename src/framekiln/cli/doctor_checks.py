@@ -311,7 +311,7 @@ def check_voice(settings: SpeechSettings) -> CheckResult:
     """Check for the voice detector, which separates speech from noise."""
     found = locate_voice_model(settings)
     if isinstance(found, SkippedEngine):
-        detail = f"{found.reason}; what is loud is taken for speech"
+        detail = f"{found.reason}; every loud sound counts as speech"
         return CheckResult("voice detector", CheckState.WARN, detail, _fix([found], settings))
     return CheckResult("voice detector", CheckState.OK, str(found))
 

@@ -41,9 +41,9 @@ _NOT_READABLE: Final = (
     RecursionError,
 )
 _IMPOSSIBLE_PLACE: Final = {
-    errno.EEXIST: "is there twice, or lies in a file",
+    errno.EEXIST: "occurs twice, or is below a file",
     errno.EISDIR: "is a file and a folder",
-    errno.ENOTDIR: "lies in a file",
+    errno.ENOTDIR: "is below a file",
     errno.ENAMETOOLONG: "has too long a name",
 }
 

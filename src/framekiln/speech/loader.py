@@ -140,5 +140,5 @@ def _open_gate(settings: SpeechSettings) -> tuple[VoiceActivityDetector, tuple[s
     if not isinstance(found, SkippedEngine):
         return SileroDetector(found), ()
     log.warning("speech.voice_detector_skipped", reason=found.error.message)
-    warning = f"speech was told from noise by its loudness alone: {found.reason}"
+    warning = f"speech was detected by its loudness alone: {found.reason}"
     return LoudnessDetector(), (warning,)

@@ -38,8 +38,10 @@ _FILES = (
     Topic("file.created", "a file was registered", samples.file("created")),
     Topic("file.uploading", "its first bytes have come", samples.file("uploading")),
     Topic("file.receiving", "a streamed upload has begun", samples.file("receiving")),
-    Topic("file.sealed", "a streamed upload is whole", samples.file("processing")),
-    Topic("file.processing", "a video is whole and is being processed", samples.file("processing")),
+    Topic("file.sealed", "a streamed upload is complete", samples.file("processing")),
+    Topic(
+        "file.processing", "a video is uploaded and is being processed", samples.file("processing")
+    ),
     Topic("file.ready", "it can be used", samples.file("ready")),
     Topic("file.failed", "it cannot be used", samples.file("failed")),
     Topic("file.updated", "it changed in a way that has no topic", samples.file("ready")),

@@ -12,7 +12,7 @@ def check_anchors(layers: Sequence[Layer], place: FieldContext) -> None:
     siblings = {layer.id for layer in layers}
     for layer in layers:
         if layer.start.layer_id is not None and layer.start.layer_id not in siblings:
-            _note(layer, place, code="unknown_layer", message="must name a layer beside this one")
+            _note(layer, place, code="unknown_layer", message="must name a sibling of this layer")
     for layer in cyclic_layers(layers):
         _note(layer, place, code="circular_start", message="waits for itself through other layers")
     for layer in layers:

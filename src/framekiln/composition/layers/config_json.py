@@ -322,7 +322,7 @@ def _warn_of_output(config: LayerConfig, place: FieldContext) -> None:
         if config.extension not in (Extension.MP4, Extension.WEBM):
             here.warn("no_effect", f"has no effect on {config.extension}")
         elif name == "crf" and output.video_bitrate is not None:
-            here.warn("no_effect", "has no effect beside videoBitrate")
+            here.warn("no_effect", "has no effect together with videoBitrate")
 
 
 def sized_layers(layers: tuple[Layer, ...]) -> list[Layer]:

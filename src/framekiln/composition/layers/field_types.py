@@ -191,7 +191,7 @@ class TextType:
         elif len(value) > self.longest:
             place.issue("out_of_range", f"must be at most {self.longest} characters")
         elif BROKEN_TEXT.search(value):
-            place.issue("type", "holds characters that are no text")
+            place.issue("type", "contains characters that are not text")
         elif self.is_css and _UNSAFE_CSS.search(value):
             place.issue("type", "must be one CSS value, without braces, semicolons or url()")
         else:

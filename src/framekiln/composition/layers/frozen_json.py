@@ -48,9 +48,9 @@ def json_problem(value: object) -> str | None:
 
 def _leaf_problem(item: object) -> str | None:
     if isinstance(item, str):
-        return "holds characters that are no text" if BROKEN_TEXT.search(item) else None
+        return "contains characters that are not text" if BROKEN_TEXT.search(item) else None
     if isinstance(item, float):
         return None if math.isfinite(item) else "holds a number that is not finite"
     if isinstance(item, int):
         return None if abs(item) < 10**300 else "holds a number that is too large"
-    return None if item is None else "holds something that is no JSON"
+    return None if item is None else "contains a value that is not JSON"

@@ -107,7 +107,7 @@ def _check_lottie(layer: LottieLayer, place: FieldContext) -> LottieLayer | Refu
     try:
         lottie_facts(layer.animation.thaw())
     except NotLottie as error:
-        place.child("lottie").issue("type", f"is no lottie animation: {error}")
+        place.child("lottie").issue("type", f"is not a Lottie animation: {error}")
         return REFUSED
     return layer
 

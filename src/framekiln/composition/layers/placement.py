@@ -190,7 +190,7 @@ class LayerPlacer:
         self.findings.add_issue(ConfigFinding(f"{layer.path}.{name}", code, message))
 
 
-_NEEDS_END = "is missing: only the last layer of a sequence may go on for ever"
+_NEEDS_END = "is missing: only the last layer of a sequence may have no end"
 
 
 def _definite(window: SourceWindow) -> LayerExtent:

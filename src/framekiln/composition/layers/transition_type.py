@@ -171,7 +171,7 @@ def _read_one(
     if exact_name is None:
         place.issue(
             "unknown_value",
-            f"{name[:60]} is no transition; there are {', '.join(TYPES)}",
+            f"{name[:60]} is not a transition; there are {', '.join(TYPES)}",
             did_you_mean(name, TYPES),
         )
         return REFUSED

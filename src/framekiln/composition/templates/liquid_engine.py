@@ -154,22 +154,20 @@ def parse(text: str) -> LiquidText:
             near = nearest_name(unknown[0], _LIQUID.filters)
             hint = f", did you mean {near}?" if near else ""
             raise TemplateLiquidError(
-                "template_syntax", f"{unknown[0][:60]} is no filter here{hint}"
+                "template_syntax", f"{unknown[0][:60]} is not a filter here{hint}"
             )
         return parsed
     except LiquidError as error:
         raise _fault(error) from None
     except (ValueError, RecursionError, AssertionError):
-        raise TemplateLiquidError("template_syntax", "is no Liquid") from None
+        raise TemplateLiquidError("template_syntax", "is not valid Liquid") from None
 
 
 def _fault(error: LiquidError) -> TemplateLiquidError:
     words = str(error).splitlines()[0] if str(error) else type(error).__name__
     if isinstance(error, liquid.exceptions.UndefinedError):
         return TemplateLiquidError("unknown_input", f"holds a name without a value: {words[:200]}")
-    return TemplateLiquidError(
-        "template_syntax", f"is no Liquid that can be filled in: {words[:200]}"
-    )
+    return TemplateLiquidError("template_syntax", f"is not valid Liquid: {words[:200]}")
 
 
 def _plain(value: object) -> Any:

@@ -89,7 +89,7 @@ def _parse_one(word: str) -> Rule:
     kind = KINDS.get(name)
     if kind is None:
         shown = name[:60] or "an empty rule"
-        raise UnknownRule(f"{shown} is no rule", did_you_mean(name, KINDS))
+        raise UnknownRule(f"{shown} is not a rule", did_you_mean(name, KINDS))
     if not has_arguments:
         arguments: tuple[str, ...] = ()
     elif name in ("regex", "not_regex", "date_format"):
@@ -149,7 +149,7 @@ KINDS: Final[dict[str, RuleType]] = {
     "required": _presence(rule_checks.is_filled, "is required"),
     "required_if": _presence(rule_checks.required_if, "is required", (2, _ANY_NUMBER)),
     "required_unless": _presence(rule_checks.required_unless, "is required", (2, _ANY_NUMBER)),
-    "required_with": _presence(rule_checks.required_with, "is required beside {all}", _SOME),
+    "required_with": _presence(rule_checks.required_with, "is required together with {all}", _SOME),
     "required_without": _presence(rule_checks.required_without, "is required without {all}", _SOME),
     "present": _presence(rule_checks.is_present, "must be present"),
     "filled": _presence(rule_checks.filled_if_present, "must not be empty"),

@@ -169,7 +169,7 @@ def _unknown(data: Mapping[str, Any], names: frozenset[str]) -> Iterable[ConfigF
         if name not in names:
             hint = did_you_mean(str(name), names)
             shown = str(name)[:100]
-            yield ConfigFinding(f"data.{shown}", "unknown_field", f"{shown} is no input", hint)
+            yield ConfigFinding(f"data.{shown}", "unknown_field", f"{shown} is not an input", hint)
 
 
 def _below_config(findings: Iterable[ConfigFinding]) -> list[ConfigFinding]:

@@ -43,7 +43,7 @@ def unknown_name(path: str, parsed: "LiquidText", allowed: frozenset[str]) -> Co
     if not unknown:
         return None
     hint = did_you_mean(unknown[0], allowed)
-    return ConfigFinding(path, "unknown_input", f"{unknown[0][:100]} is no input", hint)
+    return ConfigFinding(path, "unknown_input", f"{unknown[0][:100]} is not an input", hint)
 
 
 def liquid_errors(value: Any, known: frozenset[str], path: str) -> Iterator[ConfigFinding]:

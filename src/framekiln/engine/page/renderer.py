@@ -50,7 +50,7 @@ _OPENINGS: Final = 3
 # Lossless and fast: the output is encoded later, in the format asked for.
 _LOSSLESS: Final = {"format": "png", "optimizeForSpeed": True}
 _SILENT_AUDIO_CONTEXT: Final = (
-    "an AudioContext that nobody could foresee is not heard: make it while the page loads, or write"
+    "an AudioContext that was not expected is not heard: create it while the page loads, or write"
     " AudioContext into the page or one of its scripts"
 )
 

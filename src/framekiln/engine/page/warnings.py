@@ -37,9 +37,7 @@ _LONGEST_URL: Final = 200
 _LONGEST_NAME: Final = 80
 _LONGEST_TEXT: Final = 1500
 _UNBUILT: Final = frozenset({".ts", ".mts", ".tsx", ".jsx", ".vue", ".svelte", ".astro"})
-_BUILD: Final = (
-    "build the project (for Vite: npm run build) and send the folder that comes of it (dist)"
-)
+_BUILD: Final = "build the project (for Vite: npm run build) and send its output folder (dist)"
 _NO_MISTAKES: Final[Json] = {
     "elements": (),
     "attributes": (),
