@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from framekiln.kit.confined.job_folders import open_job_folders
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.pause import PauseSwitch
 from framekiln.kit.confined.run import run_confined
-from framekiln.kit.confined.workplace import open_workplace
 from framekiln.media.probe.probed_source import ProbedSource
 from framekiln.media.probe.source import probe_source
 from framekiln.media.segments.tasks import OUTLINE_TASK, SEGMENT_TASK
@@ -156,7 +156,7 @@ async def test_a_confined_child_reads_a_blob_where_it_lies(
 ) -> None:
     blob = place_of_blob(tmp_path)
     await blobs.put_file(KEY, make_clip(tmp_path / "clip.mp4", Clip(duration_s=Fraction(1))))
-    with open_workplace("test") as place:
+    with open_job_folders("test") as place:
         await blobs.get_to_read(KEY, place.source)
         # Else there is nothing to see here.
         if not place.source.samefile(blob):

@@ -14,7 +14,7 @@ from framekiln.kit.confined.errors import ConfinedKilled
 from framekiln.kit.errors import Unavailable
 from framekiln.media.errors import UnreadableMedia
 from framekiln.pipelines.execution.jobs import unit_key_of
-from framekiln.pipelines.execution.step_work import Waiting
+from framekiln.pipelines.execution.step_work import RetryLater
 from framekiln.pipelines.execution.unit_transitions import MAX_TAKES
 from framekiln.pipelines.model.ids import RunId
 from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES, StepOutput
@@ -252,7 +252,7 @@ class TestWaiting:
         assert await pipelines.take_jobs() == []
         pipelines.clock.advance(timedelta(seconds=2))
         await pipelines.tick()
-        probe.results = [Waiting(1.0)]
+        probe.results = [RetryLater(1.0)]
         assert await pipelines.run_all_jobs() == 1
         pipelines.clock.advance(timedelta(seconds=1))
         await pipelines.tick()

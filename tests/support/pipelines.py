@@ -17,7 +17,7 @@ from framekiln.jobs.model import JobContext
 from framekiln.kit.clock import SystemClock
 from framekiln.pipelines.execution.handlers import RunStep
 from framekiln.pipelines.execution.step_type import StepTypes
-from framekiln.pipelines.execution.step_work import Runners, StepWork, Waiting
+from framekiln.pipelines.execution.step_work import RetryLater, Runners, StepWork
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.steps import STEP_TYPES
 from framekiln.pipelines.wiring import PipelineDependencies, PipelineServices
@@ -42,10 +42,10 @@ PROBE = {"steps": {"look": step("probe")}}
 class ScriptedRunner:
     """A runner with scripted results, which records its inputs."""
 
-    results: list[StepOutput | Waiting | Exception] = field(default_factory=list)
+    results: list[StepOutput | RetryLater | Exception] = field(default_factory=list)
     calls: list[StepWork] = field(default_factory=list)
 
-    async def run(self, work: StepWork) -> StepOutput | Waiting:
+    async def run(self, work: StepWork) -> StepOutput | RetryLater:
         self.calls.append(work)
         answer = self.results.pop(0) if self.results else StepOutput({"done": True})
         if isinstance(answer, Exception):

@@ -44,9 +44,9 @@ from framekiln.identity.model import Caller
 from framekiln.kit.atomic_file import READABLE_BY_ALL
 from framekiln.kit.clock import Clock
 from framekiln.kit.confined.budget import children_of
+from framekiln.kit.confined.job_folders import open_job_folders
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
-from framekiln.kit.confined.workplace import open_workplace
 from framekiln.kit.ids import FileId, OrganizationId, new_uuid
 from framekiln.media.task_names import MUX_TRACKS_TASK
 from framekiln.quotas.model import Quota
@@ -160,7 +160,7 @@ class Files:
         firsts = default_tracks(await self.tracks(file.organization_id, file.id))
         if not firsts:
             raise FileNotReady(f"file {file.id} has no tracks", status=file.status)
-        with open_workplace("mux") as place, children_of(str(file.organization_id)):
+        with open_job_folders("mux") as place, children_of(str(file.organization_id)):
             parts = [
                 place.source.with_name(f"{place.source.name}-{each.track_id}") for each in firsts
             ]

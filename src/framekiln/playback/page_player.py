@@ -19,9 +19,9 @@ from framekiln.engine.page_api import NoService, PageRoutes
 from framekiln.files.errors import TrackNotFound
 from framekiln.files.ids import parse_track_id
 from framekiln.kit.atomic_file import READABLE_BY_ALL
+from framekiln.kit.confined.job_folders import open_job_folders
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
-from framekiln.kit.confined.workplace import open_workplace
 from framekiln.kit.ranged_path import RangedPath
 from framekiln.media.segments.renditions import Outline
 from framekiln.media.segments.session_segments import outline_in_child, segment_in_child
@@ -115,7 +115,7 @@ class PagePlayer:
 
 def _split(source: Path, folder: Path) -> None:
     """Write the tracks and the index of a source."""
-    with open_workplace("tracks") as place:
+    with open_job_folders("tracks") as place:
         readable = source
         if isinstance(source, RangedPath) or not source.stat().st_mode & stat.S_IROTH:
             readable = place.source

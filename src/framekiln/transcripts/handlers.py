@@ -13,9 +13,9 @@ from uuid import UUID
 from framekiln.files.service import Files
 from framekiln.jobs.failures import Failure, fail_on_last_attempt, retry_while_database_down
 from framekiln.jobs.model import JobContext
+from framekiln.kit.confined.job_folders import JobFolders, open_job_folders
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
-from framekiln.kit.confined.workplace import Workplace, open_workplace
 from framekiln.kit.ids import FileId, OrganizationId, TranscriptionId
 from framekiln.media.audio.speech_samples import LONGEST_S, SAMPLE_BYTES, SAMPLE_HZ
 from framekiln.media.task_names import SPEECH_SAMPLES_TASK
@@ -67,7 +67,7 @@ class PrepareAudio:
                 await self._prepare(taken)
 
     async def _prepare(self, taken: TakenAudio) -> None:
-        with open_workplace("speech") as place:
+        with open_job_folders("speech") as place:
             whole_ms = await self._decode(taken.transcription, place)
             path = place.folder / "samples"
             language = await self._language(taken.transcription, path, whole_ms)
@@ -76,7 +76,7 @@ class PrepareAudio:
         if not await self.work.save_audio(taken, PreparedAudio(key, whole_ms, language)):
             await self.blobs.delete(key)
 
-    async def _decode(self, transcription: Transcription, place: Workplace) -> int:
+    async def _decode(self, transcription: Transcription, place: JobFolders) -> int:
         """Write the samples and return their duration."""
         file = await self.files.get(transcription.organization_id, transcription.file_id)
         stream_index = 0

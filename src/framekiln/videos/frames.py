@@ -16,9 +16,9 @@ from framekiln.db.pool import Database
 from framekiln.identity.model import Caller
 from framekiln.jobs.failures import Failure
 from framekiln.kit.confined.budget import children_of
+from framekiln.kit.confined.job_folders import open_job_folders
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
-from framekiln.kit.confined.workplace import open_workplace
 from framekiln.kit.errors import InvalidInput
 from framekiln.kit.ids import OrganizationId
 from framekiln.media.images.still_formats import StillFormat
@@ -147,7 +147,7 @@ class Frames:
         self, render: Render, time_s: Fraction, size: tuple[int, int], format_: StillFormat
     ) -> bytes:
         assert render.result is not None
-        with open_workplace("frame") as place, children_of(str(render.organization_id)):
+        with open_job_folders("frame") as place, children_of(str(render.organization_id)):
             await self.blobs.get_to_read(render.result.output_key, place.source)
             args = {
                 "source": str(place.source),

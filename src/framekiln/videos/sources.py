@@ -19,9 +19,9 @@ from framekiln.engine.source_facts import (
 from framekiln.files.ingest import Ingest
 from framekiln.kit.confined.budget import children_of
 from framekiln.kit.confined.errors import ConfinedFailed
+from framekiln.kit.confined.job_folders import open_job_folders
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
-from framekiln.kit.confined.workplace import open_workplace
 from framekiln.kit.errors import Blame, FramekilnError, RemoteFailed
 from framekiln.kit.fetch import FetchTooLarge
 from framekiln.kit.guarded_transport import FetchRefused
@@ -86,7 +86,7 @@ class SourceFinder:
     async def probe(self, organization_id: OrganizationId, address: str) -> ProbedSource:
         """Return the facts of one source, or raise why it cannot be fetched or used."""
         asset = await self.ingest.get(organization_id, address)
-        with open_workplace("probe") as place:
+        with open_job_folders("probe") as place:
             await self.blobs.get_to_read(asset.blob_key, place.source)
             with children_of(str(organization_id)):
                 probed = await run_confined(

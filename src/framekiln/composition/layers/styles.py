@@ -38,7 +38,7 @@ class TextAlign(StrEnum):
     JUSTIFY = "justify"
 
 
-class Across(StrEnum):
+class HorizontalPosition(StrEnum):
     """A horizontal position."""
 
     LEFT = "left"
@@ -46,7 +46,7 @@ class Across(StrEnum):
     RIGHT = "right"
 
 
-class Down(StrEnum):
+class VerticalPosition(StrEnum):
     """A vertical position."""
 
     TOP = "top"
@@ -67,8 +67,8 @@ class TextFit(StrEnum):
 class TextPosition:
     """The position of a block of text in a larger box."""
 
-    x: Across = Across.LEFT
-    y: Down = Down.TOP
+    x: HorizontalPosition = HorizontalPosition.LEFT
+    y: VerticalPosition = VerticalPosition.TOP
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,10 @@ _CSS: Final = TextType(500, is_css=True)
 
 _TEXT_POSITION: Final = Schema(
     TextPosition,
-    (Field("x", "x", ChoiceType(Across), Across.LEFT), Field("y", "y", ChoiceType(Down), Down.TOP)),
+    (
+        Field("x", "x", ChoiceType(HorizontalPosition), HorizontalPosition.LEFT),
+        Field("y", "y", ChoiceType(VerticalPosition), VerticalPosition.TOP),
+    ),
 )
 _STROKE: Final = Schema(
     Stroke, (Field("color", "color", _COLOUR, BLACK), Field("width", "width_px", _LENGTH, 1.0))

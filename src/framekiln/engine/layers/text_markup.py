@@ -11,13 +11,13 @@ from typing import Final
 
 from framekiln.composition.layers import Colour, PixelSize
 from framekiln.composition.layers.styles import (
-    Across,
-    Down,
+    HorizontalPosition,
     Shape,
     SubtitleStyle,
     TextFit,
     TextPosition,
     TextStyle,
+    VerticalPosition,
 )
 from framekiln.composition.layers.values import Font
 
@@ -25,8 +25,16 @@ _FALLBACKS: Final = (
     '"Liberation Sans", Arial, "Noto Sans", "Noto Sans CJK SC", "Noto Sans Arabic",'
     ' "Noto Color Emoji", sans-serif'
 )
-_ACROSS: Final = {Across.LEFT: "flex-start", Across.CENTER: "center", Across.RIGHT: "flex-end"}
-_DOWN: Final = {Down.TOP: "flex-start", Down.CENTER: "center", Down.BOTTOM: "flex-end"}
+_ACROSS: Final = {
+    HorizontalPosition.LEFT: "flex-start",
+    HorizontalPosition.CENTER: "center",
+    HorizontalPosition.RIGHT: "flex-end",
+}
+_DOWN: Final = {
+    VerticalPosition.TOP: "flex-start",
+    VerticalPosition.CENTER: "center",
+    VerticalPosition.BOTTOM: "flex-end",
+}
 _CASES: Final = {"uppercase", "lowercase", "capitalize"}
 
 # The CSS layers of utility classes. `fields` overrides the reset and yields to the utilities.

@@ -11,7 +11,7 @@ from framekiln.pipelines.endpoints.attempt_result import AttemptFailed
 from framekiln.pipelines.endpoints.errors import EndpointFailed
 from framekiln.pipelines.errors import invalid_request
 from framekiln.pipelines.outputs.validation import OutputForm
-from framekiln.pipelines.schema.field_types import Text, Unchecked
+from framekiln.pipelines.schema.field_types import DescribedJson, Text
 from framekiln.pipelines.schema.issues import IssueCode, Location, ValidationIssue, sorted_issues
 from framekiln.pipelines.schema.records import Record, read
 
@@ -41,7 +41,7 @@ class SucceededBody(Record):
     """Brings an output."""
 
     status: Literal["succeeded"]
-    output: Annotated[Any, Unchecked(OutputForm | None)] = None
+    output: Annotated[Any, DescribedJson(OutputForm | None)] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ from framekiln.pipelines.errors import (
     UnitLost,
 )
 from framekiln.pipelines.execution.jobs import unit_key_of
-from framekiln.pipelines.execution.step_work import Runners, StepRunner, StepWork, Waiting
+from framekiln.pipelines.execution.step_work import RetryLater, Runners, StepRunner, StepWork
 from framekiln.pipelines.execution.worker import ATTEMPT_TIMEOUT, RunWorker, UnitAssignment
 from framekiln.pipelines.model.run import TakenUnit
 from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES, StepOutput
@@ -61,13 +61,13 @@ class RunStep:
             except DatabaseUnavailable as error:
                 # An outage costs no attempt: the step continues later, with its note.
                 log.warning("pipelines.step_waiting_for_database", reason=error.message)
-                result = Waiting()
+                result = RetryLater()
             except Exception as error:
                 await self._record_failure(assignment.taken, error)
                 return
             await self._record(assignment.taken, result)
 
-    async def _run(self, assignment: UnitAssignment) -> StepOutput | Waiting:
+    async def _run(self, assignment: UnitAssignment) -> StepOutput | RetryLater:
         step = assignment.definition.steps[assignment.taken.key.step_key]
         runner = self._runner(step.type)
         report = _RateLimited(partial(_report, self.work, assignment.taken))
@@ -104,8 +104,8 @@ class RunStep:
             )
         return runner
 
-    async def _record(self, taken: TakenUnit, result: StepOutput | Waiting) -> None:
-        if isinstance(result, Waiting):
+    async def _record(self, taken: TakenUnit, result: StepOutput | RetryLater) -> None:
+        if isinstance(result, RetryLater):
             after_s, done_ms = result.after_s, result.done_ms
             await retry_while_database_down(
                 lambda: self.work.postpone(taken, after_s=after_s, done_ms=done_ms)

@@ -48,7 +48,7 @@ class StepWork:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class RetryLater:
     """The work goes on elsewhere: ask again, in the same attempt, after some time.
 
     No place of a worker is held meanwhile. `note` says then what is being waited for.
@@ -66,7 +66,7 @@ class StepRunner(Protocol):
     anything else is a bug and counts as retryable.
     """
 
-    async def run(self, work: StepWork) -> StepOutput | Waiting:
+    async def run(self, work: StepWork) -> StepOutput | RetryLater:
         """Return what came of it. It may be called twice, also at once, for one attempt."""
         ...
 

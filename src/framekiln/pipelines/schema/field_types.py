@@ -328,7 +328,7 @@ class SortedSet(ListOf):
 
 
 @dataclass(frozen=True)
-class Unchecked(JsonType):
+class DescribedJson(JsonType):
     """Any value; what it should be is described only."""
 
     type: Any

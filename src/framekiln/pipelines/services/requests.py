@@ -14,11 +14,11 @@ from framekiln.pipelines.outputs.corrections import CorrectionBody
 from framekiln.pipelines.schema.field_types import (
     AnyUuid,
     Check,
+    DescribedJson,
     IntegerBetween,
     JsonType,
     ListOf,
     Text,
-    Unchecked,
 )
 from framekiln.pipelines.schema.issues import IssueCode, Location, ValidationIssue, sorted_issues
 from framekiln.pipelines.schema.records import Record, as_json, read
@@ -158,7 +158,7 @@ class PipelineRequest(RequestRecord):
 class ApproveRequest(RequestRecord):
     """POST /api/v1/pipeline-reviews/:id/approve."""
 
-    metadata_patch: Annotated[Any, Unchecked(CorrectionBody | None)] = None
+    metadata_patch: Annotated[Any, DescribedJson(CorrectionBody | None)] = None
     """Read apart."""
 
 

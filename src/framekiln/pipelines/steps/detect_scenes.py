@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
+from framekiln.kit.confined.job_folders import JobFolders, open_job_folders
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
-from framekiln.kit.confined.workplace import Workplace, open_workplace
 from framekiln.media.task_names import SCENE_CUTS_TASK
 from framekiln.pipelines.definition.model import StepSettings
 from framekiln.pipelines.execution.jobs import STEPS_QUEUE
@@ -58,12 +58,12 @@ class DetectScenesRunner:
 
     async def run(self, work: StepWork) -> StepOutput:
         """Return an annotation for each cut."""
-        with open_workplace("scenes") as place:
+        with open_job_folders("scenes") as place:
             if not await self.media.fetch(work, "video", place.source, lead_ms=_LEAD_MS):
                 return _output([])
             return _output(await self._find(work, place))
 
-    async def _find(self, work: StepWork, place: Workplace) -> list[dict[str, Any]]:
+    async def _find(self, work: StepWork, place: JobFolders) -> list[dict[str, Any]]:
         settings, window = work.step.settings, work.window
         assert isinstance(settings, DetectScenesSettings)
         result = await run_confined(

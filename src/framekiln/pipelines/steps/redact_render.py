@@ -15,7 +15,7 @@ from framekiln.kit.ids import RenderId, new_uuid
 from framekiln.pipelines.definition.model import StepSettings
 from framekiln.pipelines.errors import RedactionFailed
 from framekiln.pipelines.execution.step_type import StepServices, StepType
-from framekiln.pipelines.execution.step_work import StepWork, Waiting
+from framekiln.pipelines.execution.step_work import RetryLater, StepWork
 from framekiln.pipelines.outputs.model import Annotation, StepOutput
 from framekiln.pipelines.schema.field_types import SortedSet
 from framekiln.pipelines.schema.names import MAX_KINDS, AnnotationKind
@@ -55,7 +55,7 @@ class RedactRenderRunner:
     renders: Renders
     public_url: str
 
-    async def run(self, work: StepWork) -> StepOutput | Waiting:
+    async def run(self, work: StepWork) -> StepOutput | RetryLater:
         """Return where the redacted video is, once it is there."""
         self.files.check_readable(work.file)
         redaction = await asyncio.to_thread(redaction_of, work)
@@ -65,7 +65,7 @@ class RedactRenderRunner:
         if render.failure is not None:
             raise RedactionFailed(f"render {render.id} failed: {render.failure.message}")
         if render.status is not RenderStatus.COMPLETE:
-            return Waiting(done_ms=await self._done_ms(work, render))
+            return RetryLater(done_ms=await self._done_ms(work, render))
         url = f"{self.public_url}/api/v1/renders/{render.id}.mp4"
         return _output(redaction, status="complete", render_id=str(render.id), output_url=url)
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final
 from framekiln.files.errors import FileNotFound
 from framekiln.files.model import sampled_frame_key, sampled_frames_prefix
 from framekiln.files.service import Files
+from framekiln.kit.confined.job_folders import JobFolders, open_job_folders
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
-from framekiln.kit.confined.workplace import Workplace, open_workplace
 from framekiln.media.task_names import SAMPLED_FRAMES_TASK
 from framekiln.pipelines.definition.model import StepSettings
 from framekiln.pipelines.execution.jobs import STEPS_QUEUE
@@ -75,7 +75,7 @@ class SampleFramesRunner:
         assert isinstance(settings, SampleFramesSettings)
         every_ms = settings.every_ms
         times_ms: list[int] = []
-        with open_workplace("frames") as place:
+        with open_job_folders("frames") as place:
             if await self.media.fetch(work, "video", place.source):
                 for part in _parts(span_of(work), every_ms):
                     times_ms += await self._sample(work, place, every_ms=every_ms, part=part)
@@ -83,7 +83,7 @@ class SampleFramesRunner:
         return StepOutput(_metadata(every_ms, times_ms))
 
     async def _sample(
-        self, work: StepWork, place: Workplace, *, every_ms: int, part: range
+        self, work: StepWork, place: JobFolders, *, every_ms: int, part: range
     ) -> list[int]:
         result = await run_confined(
             SAMPLED_FRAMES_TASK,

@@ -15,9 +15,9 @@ from framekiln.files.model import FileStatus
 from framekiln.identity.lookup import find_initiator
 from framekiln.identity.model import Caller
 from framekiln.jobs.failures import Failure
+from framekiln.kit.confined.job_folders import open_job_folders
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
-from framekiln.kit.confined.workplace import open_workplace
 from framekiln.kit.errors import CompositionFailed, FramekilnError
 from framekiln.kit.ids import TranscriptionId
 from framekiln.media.errors import UnreadableMedia
@@ -27,7 +27,7 @@ from framekiln.pipelines.errors import DecodeFailed, RunNotFound
 from framekiln.pipelines.execution.jobs import LIGHT_STEPS_QUEUE, STEPS_QUEUE
 from framekiln.pipelines.execution.step_media import StepMedia
 from framekiln.pipelines.execution.step_type import StepServices, StepType
-from framekiln.pipelines.execution.step_work import StepWork, Waiting
+from framekiln.pipelines.execution.step_work import RetryLater, StepWork
 from framekiln.pipelines.model.run import Run
 from framekiln.pipelines.outputs.model import Annotation, StepOutput
 from framekiln.pipelines.outputs.truncation import fit_transcript
@@ -79,7 +79,7 @@ class TranscribeRunner:
     transcripts: Transcripts
     recognizer: "Recognizer"
 
-    async def run(self, work: StepWork) -> StepOutput | Waiting:
+    async def run(self, work: StepWork) -> StepOutput | RetryLater:
         """Return what is said; nothing is said in a file without sound."""
         if work.window is not None and work.file.status is not FileStatus.READY:
             return await asyncio.to_thread(
@@ -93,7 +93,7 @@ class TranscribeRunner:
             raise _failed(transcription, transcription.failure)
         if transcription.status is not TranscriptionStatus.COMPLETE:
             progress = await self.transcripts.progress(transcription.id)
-            return Waiting(done_ms=int(progress.fraction * transcription.duration_ms))
+            return RetryLater(done_ms=int(progress.fraction * transcription.duration_ms))
         transcript = await self.transcripts.transcript(transcription)
         return await asyncio.to_thread(_output, transcript, work.window)
 
@@ -112,7 +112,7 @@ class TranscribeRunner:
         from framekiln.speech.transcriber import MARGIN_MS  # noqa: PLC0415
 
         first_ms = max(0, window.media_start_ms - MARGIN_MS)
-        with open_workplace("speech") as place:
+        with open_job_folders("speech") as place:
             if not await self.media.fetch(work, "audio", place.source, lead_ms=MARGIN_MS):
                 return Transcript(None)
             await run_confined(

@@ -15,9 +15,9 @@ from framekiln.files.service import Files
 from framekiln.jobs.failures import retry_while_database_down
 from framekiln.jobs.model import JobContext
 from framekiln.jobs.progress import ProgressReporter
+from framekiln.kit.confined.job_folders import JobFolders, open_job_folders
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
-from framekiln.kit.confined.workplace import Workplace, open_workplace
 from framekiln.renders.model import Redaction, Render, RenderResult, output_key
 from framekiln.renders.worker import RenderWorker, run_render_job
 from framekiln.storage.blob_store import BlobStore
@@ -42,7 +42,7 @@ class RedactFile:
         await run_render_job(self.worker, job, self._redact)
 
     async def _redact(self, render: Render, job: JobContext) -> None:
-        with open_workplace("redact") as place:
+        with open_job_folders("redact") as place:
             result = await self._make(render, place, output_key(render, attempt=job.attempt))
         unused = [output_key(render, attempt=each) for each in range(1, job.attempt)]
         if not await retry_while_database_down(lambda: self.worker.complete(render.id, result)):
@@ -51,7 +51,7 @@ class RedactFile:
         for key in unused:
             await self.blobs.delete(key)
 
-    async def _make(self, render: Render, place: Workplace, key: str) -> RenderResult:
+    async def _make(self, render: Render, place: JobFolders, key: str) -> RenderResult:
         order, out = place.folder / "order.json", place.folder / "out.mp4"
         await self.blobs.get_to_file(render.source_key, order)
         redaction = Redaction.from_json(json.loads(order.read_bytes()))

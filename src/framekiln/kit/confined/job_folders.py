@@ -16,7 +16,7 @@ _ENTER_ONLY: Final = 0o711
 
 
 @dataclass(frozen=True)
-class Workplace:
+class JobFolders:
     """`source` does not exist at first; the file put there must be readable by all users."""
 
     folder: Path
@@ -24,7 +24,7 @@ class Workplace:
 
 
 @contextmanager
-def open_workplace(job: str) -> Iterator[Workplace]:
+def open_job_folders(job: str) -> Iterator[JobFolders]:
     """Create the folders; they are removed afterwards with their contents."""
     with tempfile.TemporaryDirectory(prefix=f"framekiln-{job}-") as name:
         place = Path(name)
@@ -32,4 +32,4 @@ def open_workplace(job: str) -> Iterator[Workplace]:
         place.chmod(_ENTER_ONLY)
         folder = place / "work"
         folder.mkdir(mode=0o700)
-        yield Workplace(folder, place / uuid4().hex)
+        yield JobFolders(folder, place / uuid4().hex)
