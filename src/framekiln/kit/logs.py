@@ -7,6 +7,8 @@ here, as the last step, for every line.
 import logging
 import re
 import sys
+import threading
+from contextlib import suppress
 from typing import Any, TextIO
 
 import structlog
@@ -34,6 +36,8 @@ API_KEY_TEXT = re.compile(r"\bef_[^\s_]+_")
 BEARER_TEXT = re.compile(r"(?i)\b(bearer\s+)(?!ef_)[^\s\"',]+")
 URL_PASSWORD = re.compile(r"(?<=://)([^\s/:@]*):[^\s/@]+@")
 QUERY_TOKEN = re.compile(r"(?i)([?&](?:media_)?token=)[^\s&\"']+")
+# Something of each of these, so that most texts are only read once.
+POSSIBLE_SECRET = re.compile(r"(?i)ef_|earer|://|oken=")
 
 
 def configure_logs(log_format: str = "auto", *, stream: TextIO | None = None) -> None:
@@ -46,9 +50,16 @@ def configure_logs(log_format: str = "auto", *, stream: TextIO | None = None) ->
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
+    last: list[Processor] = [
+        structlog.processors.format_exc_info,
+        hide_secrets,
+        _renderer(is_console=is_console, colors=stream.isatty()),
+    ]
+    lock = threading.Lock()
+    # Our own lines do not pass through `logging`, which would double what they cost.
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=structlog.stdlib.LoggerFactory(),
+        processors=[*shared, *last],
+        logger_factory=lambda *names: LineLogger(str(names[0]) if names else "", stream, lock),
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
     )
@@ -59,9 +70,7 @@ def configure_logs(log_format: str = "auto", *, stream: TextIO | None = None) ->
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 _drop_color_message,
-                structlog.processors.format_exc_info,
-                hide_secrets,
-                _renderer(is_console=is_console, colors=stream.isatty()),
+                *last,
             ],
         )
     )
@@ -69,6 +78,26 @@ def configure_logs(log_format: str = "auto", *, stream: TextIO | None = None) ->
     root.handlers = [handler]
     root.setLevel(logging.INFO)
     _quiet_libraries()
+
+
+class LineLogger:
+    """Writes finished lines to a stream. An error of the stream is no error of who logs."""
+
+    def __init__(self, name: str, stream: TextIO, lock: threading.Lock) -> None:
+        self.name = name
+        self._stream = stream
+        self._lock = lock
+
+    def info(self, line: str) -> None:
+        """Write a line."""
+        with self._lock, suppress(OSError, ValueError):
+            self._stream.write(f"{line}\n")
+            self._stream.flush()
+
+    warning = error = critical = exception = info
+
+    def debug(self, line: str) -> None:
+        """Write nothing, as the libraries do."""
 
 
 def hide_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
@@ -95,6 +124,8 @@ def _hidden(name: object, value: Any) -> Any:
 
 
 def _hidden_text(text: str) -> str:
+    if not POSSIBLE_SECRET.search(text):
+        return text
     text = API_KEY_TEXT.sub(f"ef_{HIDDEN}_", text)
     text = BEARER_TEXT.sub(rf"\1{HIDDEN}", text)
     text = URL_PASSWORD.sub(rf"\1:{HIDDEN}@", text)

@@ -90,3 +90,14 @@ def test_a_value_cannot_forge_a_line_or_steer_the_terminal(log_format: str) -> N
     structlog.get_logger("ours").info("request", path=path)
     assert stream.getvalue().count("\n") == 1
     assert not {"\r", "\x1b", "\x9b"} & set(stream.getvalue())
+
+
+def test_a_stream_that_fails_fails_nobody() -> None:
+    stream = io.StringIO()
+    configure_logs("json", stream=stream)
+    log = structlog.get_logger("kiln")
+    log.debug("kiln.noise")
+    log.info("kiln.lit")
+    assert [json.loads(line)["event"] for line in stream.getvalue().splitlines()] == ["kiln.lit"]
+    stream.close()
+    log.info("kiln.lit")
