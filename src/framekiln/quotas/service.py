@@ -7,6 +7,7 @@ process: they cost no query.
 """
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
@@ -54,10 +55,13 @@ class Quotas:
 
         Until the caller's transaction ends, nobody else can use up the same quotas.
         """
-        limits = await self.limits(connection, organization_id)
-        if all(limits[quota] is None for quota in quotas):
-            return
-        await store.lock(connection, organization_id)
+        if any(self._defaults[quota] is not None for quota in quotas):
+            own = await store.lock_and_find_limits(connection, organization_id)
+            limits = self._with_defaults(own)
+        else:
+            limits = await self.limits(connection, organization_id)
+            if any(limits[quota] is not None for quota in quotas):
+                await store.lock(connection, organization_id)
         for quota in quotas:
             if (limit := limits[quota]) is not None:
                 await self._check(connection, organization_id, quota, limit, adding)
@@ -90,7 +94,9 @@ class Quotas:
 
     async def limits(self, connection: Connection, organization_id: OrganizationId) -> Limits:
         """Return the limits of an organization."""
-        own = await store.find_limits(connection, organization_id)
+        return self._with_defaults(await store.find_limits(connection, organization_id))
+
+    def _with_defaults(self, own: Mapping[str, int | None]) -> Limits:
         return {quota: own.get(quota, self._defaults[quota]) for quota in Quota}
 
     async def set_limit(

@@ -14,6 +14,21 @@ async def lock(connection: Connection, organization_id: OrganizationId) -> None:
     )
 
 
+async def lock_and_find_limits(
+    connection: Connection, organization_id: OrganizationId
+) -> dict[str, int | None]:
+    """Do both in one statement."""
+    cursor = await connection.execute(
+        """
+        SELECT name, amount, locked.done::text
+        FROM (SELECT pg_advisory_xact_lock(hashtextextended(%s, 0)) AS done) AS locked
+        LEFT JOIN organization_quota ON organization_id = %s
+        """,
+        (f"quota:{organization_id}", organization_id),
+    )
+    return {row["name"]: row["amount"] for row in await cursor.fetchall()}
+
+
 async def find_limits(
     connection: Connection, organization_id: OrganizationId
 ) -> dict[str, int | None]:
