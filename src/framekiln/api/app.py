@@ -11,6 +11,7 @@ from fastapi.openapi.utils import get_openapi
 
 from framekiln import __version__
 from framekiln.api import health, metrics, sessions, sse
+from framekiln.api.auth import describe_authentication
 from framekiln.api.bodies import hoist_definitions
 from framekiln.api.errors import install_error_handlers
 from framekiln.api.metrics import Metrics
@@ -117,6 +118,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
             description=app.description,
             routes=app.routes,
         )
+        describe_authentication(document, app.routes)
         hoist_definitions(document)
         describe_warnings(document)
         schemas = document["components"]["schemas"]

@@ -6,14 +6,16 @@ MediaReader           also a URL token or a media token: may read media at this 
 Uploader              also a URL token that was signed for this upload
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import structlog
-from fastapi import Depends, Request, Security
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi import Depends, Request
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute
 
 from framekiln.api.origins import SAFE_METHODS, require_own_host, require_own_page
 from framekiln.identity.errors import KeyMalformed, TokenElsewhere, TokenInvalid
@@ -35,14 +37,13 @@ HIDDEN_FROM_TOKENS: Final = frozenset(
     {"file_not_found", "render_not_found", "transcription_not_found", "video_not_found"}
 )
 
-# It never refuses a request: it is only for the OpenAPI document.
-BEARER = HTTPBearer(
-    auto_error=False,
-    scheme_name="ApiKey",
-    bearerFormat="ef_<secret>_<key id>",
-    description="An API key, as printed once when it was created.",
-)
-Documented = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)]
+API_KEY_SCHEME: Final = {
+    "type": "http",
+    "description": "An API key, as printed once when it was created.",
+    "scheme": "bearer",
+    "bearerFormat": "ef_<secret>_<key id>",
+}
+"""For the OpenAPI document; as a dependency it would be solved for each request."""
 
 
 class AuthMethod(StrEnum):
@@ -67,7 +68,7 @@ class Reader:
     method: AuthMethod = AuthMethod.API_KEY
 
 
-async def caller(request: Request, _documented: Documented = None) -> Caller:
+async def caller(request: Request) -> Caller:
     """Return the caller with the request's API key or session, or raise `Unauthenticated`."""
     text = bearer_text(request)
     if text is None and cookie_of(request, SESSION_COOKIE) is not None:
@@ -90,7 +91,7 @@ async def session_caller(request: Request) -> Caller:
     return await _admitted(request, found)
 
 
-async def media_reader(request: Request, _documented: Documented = None) -> AsyncIterator[Reader]:
+async def media_reader(request: Request) -> AsyncIterator[Reader]:
     """Yield the reader of media at this address, or raise `Unauthenticated`."""
     reader = await _reader(request)
     try:
@@ -104,7 +105,7 @@ async def media_reader(request: Request, _documented: Documented = None) -> Asyn
         raise
 
 
-async def uploader(request: Request, _documented: Documented = None) -> Caller:
+async def uploader(request: Request) -> Caller:
     """Return the caller that may upload to this address, or raise `Unauthenticated`."""
     text = bearer_text(request)
     if text is None or not is_token(text):
@@ -184,6 +185,23 @@ async def _admitted(request: Request, found: Caller) -> Caller:
     await services_of(request).quotas.count_request(found.organization.id)
     return found
 
+
+def describe_authentication(document: dict[str, Any], routes: Sequence[BaseRoute]) -> None:
+    """Add to an OpenAPI document which of these routes need an API key."""
+    components = document.setdefault("components", {})
+    components.setdefault("securitySchemes", {})["ApiKey"] = API_KEY_SCHEME
+    for route in routes:
+        if isinstance(route, APIRoute) and route.include_in_schema and _needs_key(route.dependant):
+            for method in route.methods or ():
+                operation = document["paths"][route.path_format][method.lower()]
+                operation["security"] = [{"ApiKey": []}]
+
+
+def _needs_key(dependant: Dependant) -> bool:
+    return any(each.call in _WITH_KEY or _needs_key(each) for each in dependant.dependencies)
+
+
+_WITH_KEY: Final = (caller, media_reader, uploader)
 
 AuthenticatedCaller = Annotated[Caller, Depends(caller)]
 SessionCaller = Annotated[Caller, Depends(session_caller)]
