@@ -29,7 +29,7 @@ from tests.support.videos import NEW, plain_config
 
 ROUNDS = 3
 CONNECTIONS = 8
-REQUESTS = 2000
+REQUESTS = 1000
 FEWER = REQUESTS // 4
 """Of those that cost more."""
 _LISTED = 20
