@@ -70,8 +70,8 @@ def missing_source_of(thrown: PageThrew, reasons: FetchErrors) -> FramekilnError
     """Return the error for a missing source, if that is what the page's error is about."""
     for url, reason in reasons.items():
         if _as_quoted(url) in thrown.message:
-            is_told = reason.message in thrown.message
-            message = thrown.message if is_told else f"{thrown.message}: {reason.message}"
+            is_included = reason.message in thrown.message
+            message = thrown.message if is_included else f"{thrown.message}: {reason.message}"
             return _missing(message, reason)
     return None
 

@@ -10,6 +10,7 @@ from scripts.lint import (
     no_gerunds,
     no_vague_names,
     sql_in_stores,
+    usual_terms,
 )
 
 Write = Callable[[str, str], Path]
@@ -175,7 +176,21 @@ def test_nouns_pass(write: Write, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "lint", [clock_only_in_kit, module_length, no_gerunds, no_vague_names, sql_in_stores]
+    "source", ["told = 1", "def open_cage(): ...", "class Crew: ...", "a.ward"]
+)
+def test_words_with_a_usual_term_are_found(write: Write, source: str) -> None:
+    (problem,) = usual_terms.problems(write("src/f/model.py", f"\n{source}\n"))
+    assert problem.startswith("src/f/model.py:2: call ")
+
+
+@pytest.mark.parametrize("source", ["toward = forward", '"""As told."""', "# Warm cages."])
+def test_other_words_and_prose_pass(write: Write, source: str) -> None:
+    assert list(usual_terms.problems(write("src/f/model.py", f"{source}\n"))) == []
+
+
+@pytest.mark.parametrize(
+    "lint",
+    [clock_only_in_kit, module_length, no_gerunds, no_vague_names, sql_in_stores, usual_terms],
 )
 def test_the_lints_are_short(lint: object) -> None:
     lines = Path(str(getattr(lint, "__file__", ""))).read_text(encoding="utf-8").splitlines()
