@@ -12,6 +12,8 @@ app = typer.Typer(
     cls=LazyCommandGroup,
     help="Self-hosted media composition and rendering: HTML or JSON in, MP4 or stills out.",
     no_args_is_help=True,
+    # Boxes and colours take as long to import as everything else.
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,  # prints local variables, and with them secrets
 )
 

@@ -39,7 +39,7 @@ def run(*words: str) -> str:
 @pytest.mark.parametrize(
     ("statement", "unwanted"),
     [
-        (run("--help"), ("pydantic", "structlog", "psycopg", "asyncio", *MEDIA, *SERVER)),
+        (run("--help"), ("rich", "pydantic", "structlog", "psycopg", "asyncio", *MEDIA, *SERVER)),
         (run("render", "--help"), ("psycopg", "yoyo", "liquid", "cv2", *SERVER)),
         (
             "import framekiln.cli.serve",
