@@ -48,6 +48,8 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", choices=SIZES, default=SIZES)
     parser.add_argument("--frames", type=int, default=LONG_FRAMES, help="of the long film")
     parser.add_argument("--folder", type=Path, default=ROOT, help="where peers are installed")
+    names = [kind.name for kind in TOOLS]
+    parser.add_argument("--tools", nargs="+", choices=names, default=names)
     parser.add_argument("--form", choices=("table", "markdown", "json"), default="table")
     options = parser.parse_args()
     if unknown := [name for name in options.cases if name not in CASES]:
@@ -55,7 +57,7 @@ def main() -> None:
     if not options.frames > SHORT_FRAMES:
         parser.error(f"--frames must be more than {SHORT_FRAMES}, the length of the short film")
     comparison = Comparison(options.folder.resolve(), options.frames)
-    notes = comparison.install()
+    notes = comparison.install(options.tools)
     rows: list[PeerRow] = []
     try:
         for lines in options.sizes:
@@ -93,11 +95,11 @@ class Comparison:
         self._media = make_media(folder / "media")
         self._tools: list[Tool] = []
 
-    def install(self) -> list[str]:
+    def install(self, names: Sequence[str]) -> list[str]:
         """Install what can be installed; return what was, and what was not."""
         notes = []
-        for kind in TOOLS:
-            tool = kind(self._folder / kind.name.lower(), self._media)
+        for kind in (each for each in TOOLS if each.name in names):
+            tool = kind(self._folder / kind.name.lower().replace(", ", "-"), self._media)
             console.print(f"installing {tool.name}", style="dim")
             try:
                 notes.append(f"{tool.name} {tool.install()}")
@@ -112,6 +114,8 @@ class Comparison:
         ours: dict[int, Picture] = {}
         rows = []
         for tool in self._tools:
+            if not tool.can_render(case):
+                continue
             output = self._folder / f"{tool.name.lower()}.mp4"
             try:
                 cost = self._cost(case, lines, partial(tool.render, output=output))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from framekiln.capture.browser import find_chromium
-from tests.bench.peers.cases import FPS
+from tests.bench.peers.cases import FPS, Case
 from tests.bench.peers.films import CRF, PRESET, Film, write_page
 from tests.bench.peers.process import ProgramFailed, Usage, run_measured
 
@@ -29,6 +29,10 @@ class Tool(ABC):
     media: Path
 
     name: ClassVar[str]
+
+    def can_render(self, case: Case) -> bool:
+        """Whether it has its own way to make a case."""
+        return True
 
     @abstractmethod
     def install(self) -> str:
@@ -59,6 +63,7 @@ class Framekiln(Tool):
     """This project, by its command line."""
 
     name = "Framekiln"
+    method = "filmed"
 
     def install(self) -> str:
         """It is installed; render one short film so that its files are in memory."""
@@ -78,7 +83,19 @@ class Framekiln(Tool):
             [program, "render", page, "-o", output, *size, *length, "--json"],
             cwd=self.folder,
             timeout_s=RENDER_TIMEOUT_S,
+            environment={"FRAMEKILN_PAGE_METHOD": self.method},
         )
+
+
+class ComposedFramekiln(Framekiln):
+    """This project, which composes pages whose motion is known instead of filming them."""
+
+    name = "Framekiln, composed"
+    method = "composed"
+
+    def can_render(self, case: Case) -> bool:
+        """Scripts that draw frames must be filmed."""
+        return case.script is None
 
 
 class Remotion(Tool):
@@ -162,7 +179,7 @@ class HyperFrames(Tool):
         )
 
 
-TOOLS: Final = (Framekiln, Remotion, HyperFrames)
+TOOLS: Final = (Framekiln, ComposedFramekiln, Remotion, HyperFrames)
 
 
 def framekiln_page(film: Film) -> str:
