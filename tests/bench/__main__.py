@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from framekiln.capture.page import FrameSize
+from framekiln.engine.film_order import PageMethod
 from tests.bench.api import measure_api, print_api
 from tests.bench.layers import measure_layers, print_layers
 from tests.bench.neighbours import measure_neighbours, print_neighbours
@@ -21,18 +22,23 @@ from tests.bench.renders import RenderRow, measure
 from tests.bench.speech import measure_speech, print_speech
 
 CASES = (
-    ("animated", FrameSize(1280, 720)),
-    ("animated", FrameSize(1920, 1080)),
-    ("canvas", FrameSize(1280, 720)),
-    ("titles", FrameSize(1280, 720)),
-    ("titles", FrameSize(1920, 1080)),
+    ("animated", FrameSize(1280, 720), PageMethod.FILMED),
+    ("animated", FrameSize(1920, 1080), PageMethod.FILMED),
+    ("canvas", FrameSize(1280, 720), PageMethod.FILMED),
+    ("titles", FrameSize(1280, 720), PageMethod.FILMED),
+    ("titles", FrameSize(1920, 1080), PageMethod.FILMED),
+    ("motion", FrameSize(1280, 720), PageMethod.FILMED),
+    ("motion", FrameSize(1280, 720), PageMethod.COMPOSED),
+    ("motion", FrameSize(1920, 1080), PageMethod.FILMED),
+    ("motion", FrameSize(1920, 1080), PageMethod.COMPOSED),
 )
 
 
 def print_renders(rows: list[RenderRow]) -> None:
     table = Table(title="HTML to MP4, x264 veryfast crf 18, CPU milliseconds a frame")
     columns = ("page", "frames/s", "Chromium", "driver", "convert+encode", "whole")
-    for column in (*columns, "encode only", "its frames/s", "whole / encode", "grabbing"):
+    more = ("encode only", "its frames/s", "whole / encode", "grabbing", "composed")
+    for column in (*columns, *more):
         table.add_column(column, justify="left" if column in ("page", "grabbing") else "right")
     for row in rows:
         table.add_row(
@@ -46,13 +52,14 @@ def print_renders(rows: list[RenderRow]) -> None:
             f"{row.encode_only_fps:.1f}",
             f"{row.ratio:.2f}x",
             row.grabbing,
+            f"{row.composed_frames}",
         )
     Console(width=160).print(table)
 
 
 GROUPS: dict[str, tuple[Callable[[int], list[Any]], Callable[[list[Any]], None]]] = {
     "renders": (
-        lambda frames: [measure(name, size, frames=frames) for name, size in CASES],
+        lambda frames: [measure(*case, frames=frames) for case in CASES],
         print_renders,
     ),
     "layers": (lambda _frames: measure_layers(), print_layers),

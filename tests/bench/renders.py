@@ -16,7 +16,7 @@ from framekiln.capture.grabber import prepare_grabber
 from framekiln.capture.network import PageNetwork, Resource, no_resources
 from framekiln.capture.page import FrameSize, open_page
 from framekiln.engine.film import FilmResult, make_film
-from framekiln.engine.film_order import FilmOrder
+from framekiln.engine.film_order import FilmOrder, PageMethod
 from framekiln.media.encode.film_encoder import VideoSettings, configure_video
 from framekiln.media.images.stills import decode_bgra
 from framekiln.timeline import Timeline
@@ -39,6 +39,7 @@ class RenderRow:
     encode_only_ms: float
     encode_only_fps: float
     grabbing: str
+    composed_frames: int
 
     @property
     def whole_ms(self) -> float:
@@ -50,15 +51,15 @@ class RenderRow:
         return self.whole_ms / self.encode_only_ms
 
 
-def measure(name: str, size: FrameSize, *, frames: int) -> RenderRow:
+def measure(name: str, size: FrameSize, method: PageMethod, *, frames: int) -> RenderRow:
     """Render one page and encode its frames alone, in one run on one machine."""
     html = (PAGES / f"{name}.html").read_text()
     timeline = Timeline(fps=FPS, frame_count=frames)
     with open_browser() as browser:
-        _render(browser, html, size, Timeline(fps=FPS, frame_count=10))
+        _render(browser, html, size, method, Timeline(fps=FPS, frame_count=10))
         chromium, own, thread = process_tree_cpu_s(browser.pid), process_cpu_s(), time.thread_time()
         began = time.perf_counter()
-        film = _render(browser, html, size, timeline)
+        film = _render(browser, html, size, method, timeline)
         wall_s = time.perf_counter() - began
         chromium_s, own_spent_s = process_tree_cpu_s(browser.pid) - chromium, process_cpu_s() - own
         driver_s = time.thread_time() - thread
@@ -75,16 +76,20 @@ def measure(name: str, size: FrameSize, *, frames: int) -> RenderRow:
         encode_only_ms=encode_cpu_s * per_frame_ms,
         encode_only_fps=frames / encode_wall_s,
         grabbing=film.record.grabbing,
+        composed_frames=film.record.composed_frames,
     )
 
 
-def _render(browser: Browser, html: str, size: FrameSize, timeline: Timeline) -> FilmResult:
+def _render(
+    browser: Browser, html: str, size: FrameSize, method: PageMethod, timeline: Timeline
+) -> FilmResult:
     order = FilmOrder(
         html=html,
         width_px=size.width_px,
         height_px=size.height_px,
         fps=timeline.fps,
         duration_ms=timeline.duration_ms,
+        page_method=method,
     )
     with tempfile.TemporaryDirectory() as folder:
         return make_film(order, browser, Path(folder) / "out.mp4")

@@ -11,6 +11,7 @@ import pytest
 from framekiln.capture.browser import Browser
 from framekiln.compositor.picture import YuvColour
 from framekiln.compositor.scene import Scene
+from framekiln.engine.assets import LocalAsset
 from framekiln.engine.composed.composer import FrameComposer
 from framekiln.engine.composed.drawing_page import open_drawing_page
 from framekiln.engine.composed.errors import NotComposable
@@ -19,8 +20,10 @@ from framekiln.engine.film import FilmResult, make_film
 from framekiln.engine.film_order import FilmOrder, PageMethod
 from framekiln.engine.page.renderer import open_page_renderer
 from framekiln.engine.renderer import open_renderer
+from framekiln.kit.errors import InvalidInput
 from tests.support.golden import FOLDER, GoldenComposition
 from tests.support.local_assets import LocalAssets
+from tests.support.looks import decode_frames
 from tests.support.stock_media import stock_makers
 from tests.support.timeouts import FILM_LIMITS
 
@@ -132,6 +135,32 @@ def test_a_slice_that_looks_different_is_filmed(browser: Browser, tmp_path: Path
     assert composed.record.composed_frames == 0
     assert "SSIM" in str(composed.record.filmed_reason)
     assert (tmp_path / "composed.mp4").read_bytes() == (tmp_path / "filmed.mp4").read_bytes()
+
+
+class AssetsOnce:
+    """Each source can be fetched once only."""
+
+    def __init__(self, inner: LocalAssets) -> None:
+        self._inner = inner
+        self._fetched: set[str] = set()
+
+    def fetch(self, url: str) -> LocalAsset:
+        if url in self._fetched:
+            raise InvalidInput(f"{url} was fetched before")
+        self._fetched.add(url)
+        return self._inner.fetch(url)
+
+
+def test_a_page_that_cannot_be_loaded_twice_is_filmed(browser: Browser, tmp_path: Path) -> None:
+    html = '<ef-timegroup duration="1s" style="width: 64px; height: 64px">' + (
+        '<ef-image src="https://media.test/dawn.jpg"></ef-image></ef-timegroup>'
+    )
+    assets = AssetsOnce(LocalAssets(tmp_path, stock_makers()))
+    # In a window of its own size, the page is loaded once to be filmed.
+    film = FilmOrder(html, 64, 64, assets=assets, page_method=PageMethod.COMPOSED)
+    made = make(film, browser, tmp_path / "film.mp4")
+    assert "could not be drawn" in str(made.record.filmed_reason)
+    assert len(decode_frames(tmp_path / "film.mp4")) == made.plan.timeline.frame_count
 
 
 MOVED = "<p style='animation: move 1s'>A</p><style>@keyframes move { to { %s } }</style>"

@@ -14,6 +14,7 @@ import numpy as np
 import structlog
 
 from framekiln.capture.browser import Browser
+from framekiln.capture.errors import BrowserDied, PageCrashed
 from framekiln.capture.framebuffer import Pixels
 from framekiln.compositor.frame_planes import buffer_planes, write_planes
 from framekiln.compositor.picture import YuvColour
@@ -27,6 +28,7 @@ from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod, Still
 from framekiln.engine.film_plan import CaptureRecord, FilmDigests, FilmPlan, FilmSlice
 from framekiln.engine.page.external_runtime import has_external_runtime
 from framekiln.engine.page.renderer import OnFrame, PageRenderer, open_page_renderer
+from framekiln.kit.errors import FramekilnError
 from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout
 
 # Below this, loading the page twice and drawing its layers costs more than it saves.
@@ -131,8 +133,9 @@ class ComposedRenderer:
         return self._composer
 
     def _compose(self, slice_: FilmSlice, path: Path, shown: OnFrame) -> None:
-        composer = self._opened_composer()
-        states = composer.prepare(slice_.first_frame, slice_.frame_count)
+        with _drawing_failures():
+            composer = self._opened_composer()
+            states = composer.prepare(slice_.first_frame, slice_.frame_count)
         checked = checked_frames(slice_, states.changes())
         size = self.plan.size
         sides = (size.width_px, size.height_px)
@@ -176,6 +179,18 @@ def open_composed_renderer(
 
     with ExitStack() as stack:
         yield ComposedRenderer(order, browser, limits, open_film, stack)
+
+
+@contextmanager
+def _drawing_failures() -> Iterator[None]:
+    """Have a slice filmed whose layers cannot be drawn: filming loads no source again."""
+    try:
+        yield
+    except (BrowserDied, PageCrashed):
+        # A new browser may do better.
+        raise
+    except FramekilnError as error:
+        raise NotComposable(f"its layers could not be drawn: {error.message}") from error
 
 
 def _first_obstacle(order: FilmOrder, film: PageRenderer) -> str | None:
