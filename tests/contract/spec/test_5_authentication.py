@@ -15,6 +15,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from framekiln.api.app import create_app
+from framekiln.db.notify import Notifications
 from framekiln.db.pool import Database
 from framekiln.engine.confinement import missing_confinement
 from framekiln.identity.errors import (
@@ -34,8 +35,11 @@ from framekiln.kit.errors import Unauthenticated
 from framekiln.kit.ids import OrganizationId
 from framekiln.quotas.model import Quota, default_limits
 from framekiln.quotas.service import Quotas
+from framekiln.renders.events import RenderEvents
+from framekiln.renders.service import Renders
 from framekiln.settings import Settings
 from framekiln.storage.blob_store import BlobStore, open_blob_store
+from framekiln.webhooks.outbox import Outbox
 from tests.support.clock import SettableClock
 
 pytestmark = pytest.mark.spec("5")
@@ -45,7 +49,7 @@ ORGANIZATION = "/api/v1/organization"
 
 @dataclass(frozen=True)
 class AuthServices:
-    """The real parts the application under test needs; it has no renders."""
+    """The real parts the application under test needs."""
 
     settings: Settings
     database: Database
@@ -53,6 +57,7 @@ class AuthServices:
     identity: Identity
     jobs: JobQueue
     quotas: Quotas
+    renders: Renders
 
 
 @pytest.fixture
@@ -63,7 +68,17 @@ async def parts(conninfo: str, tmp_path: Path, clock: SettableClock) -> AsyncIte
     blobs = open_blob_store(None, folder=tmp_path / "blobs")
     settings = Settings()
     quotas = Quotas(database, jobs=jobs, clock=clock, defaults=default_limits(settings))
-    yield AuthServices(settings, database, blobs, Identity(database, clock), jobs, quotas)
+    renders = Renders(
+        database,
+        jobs=jobs,
+        blobs=blobs,
+        notifications=Notifications(conninfo),
+        clock=clock,
+        events=RenderEvents(Outbox(jobs, clock=clock), base_url=settings.public_url),
+        quotas=quotas,
+    )
+    identity = Identity(database, clock)
+    yield AuthServices(settings, database, blobs, identity, jobs, quotas, renders)
     await jobs.close()
     await database.close()
 
