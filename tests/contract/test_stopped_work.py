@@ -1,13 +1,15 @@
-"""Work for a render that was deleted ends at once, in the middle of whatever it does."""
+"""Work for a deleted render or file ends at once, in the middle of whatever it does."""
 
 import asyncio
 import contextlib
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import av
 import pytest
 from PIL import Image
 from structlog.testing import capture_logs
@@ -30,6 +32,7 @@ from tests.support.app import AppHarness
 from tests.support.cancelled import outcome_when_cancelled
 from tests.support.clips import Clip, make_clip
 from tests.support.jobs import is_empty, wait_until
+from tests.support.uploads import FILES, blob_names, upload_file
 
 FPS = Fraction(30)
 HOURS_MS = 6 * 3600 * 1000
@@ -140,6 +143,49 @@ class TestDeletedRenders:
                     await connection.execute("DELETE FROM render WHERE id = %s", (unwanted.id,))
                 await wait_until(is_empty(app.services.jobs))
         assert "render.work_stopped" in {line["event"] for line in lines}
+
+
+async def test_a_deleted_file_is_not_processed_to_its_end(app: AppHarness, tmp_path: Path) -> None:
+    film = tmp_path / "film.webm"
+    write_still_film(film, frames=6_000)
+    folders = work_folders()
+    async with working(app, "files"):
+        unwanted = (await upload_file(app, film.read_bytes()))["id"]
+        await wait_until(lambda: has_progress(app, unwanted, permille=110))
+        with capture_logs() as lines:
+            assert (await app.client.delete(f"{FILES}/{unwanted}")).status_code == 200
+            await wait_until(is_empty(app.services.jobs))
+    assert "files.work_stopped" in {line["event"] for line in lines}
+    assert blob_names(app, unwanted) == set()
+    assert work_folders() <= folders
+
+
+def work_folders() -> set[Path]:
+    return set(Path(tempfile.gettempdir()).glob("framekiln-file-*"))
+
+
+def write_still_film(path: Path, *, frames: int) -> None:
+    """Write a film that is small and quickly made, but takes minutes to encode anew."""
+    with av.open(str(path), "w") as film:
+        stream = film.add_stream("libvpx", rate=30)
+        stream.width, stream.height, stream.pix_fmt = 640, 360, "yuv420p"
+        picture = av.VideoFrame(640, 360, "yuv420p")
+        (packet,) = [*stream.encode(picture), *stream.encode()]
+        data = bytes(packet)
+        for number in range(frames):
+            copy = av.Packet(data)
+            copy.stream, copy.time_base = stream, Fraction(1, 30)
+            copy.pts = copy.dts = number
+            copy.is_keyframe = True
+            film.mux(copy)
+
+
+async def has_progress(app: AppHarness, file_id: str, *, permille: int) -> bool:
+    async with app.services.database.connection() as connection:
+        cursor = await connection.execute(
+            "SELECT FROM file_progress WHERE file_id = %s AND permille >= %s", (file_id, permille)
+        )
+        return await cursor.fetchone() is not None
 
 
 @contextlib.asynccontextmanager

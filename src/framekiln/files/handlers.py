@@ -36,6 +36,7 @@ from framekiln.files.worker import FileWorker, TakenFile
 from framekiln.jobs.failures import Failure, fail_on_last_attempt, retry_while_database_down
 from framekiln.jobs.model import JobContext
 from framekiln.jobs.progress import ProgressReporter
+from framekiln.jobs.wanted import WorkUnwanted, run_while_wanted
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.errors import FramekilnError
@@ -118,8 +119,14 @@ class PrepareVideo(ABC):
         file = taken.file
         with tempfile.TemporaryDirectory(prefix="framekiln-file-") as name:
             folder = Path(name)
-            async with ProgressReporter[int](partial(self.worker.report, file.id)) as progress:
-                made = await self._process(file, folder, progress)
+            try:
+                made = await run_while_wanted(
+                    self._process_with_progress(file, folder),
+                    lambda: self.worker.is_still_taken(taken),
+                )
+            except WorkUnwanted:
+                log.info("files.work_stopped", file_id=str(file.id))
+                return
             if await self.worker.is_still_taken(taken):
                 await self._store(file, folder)
         if await retry_while_database_down(
@@ -130,8 +137,15 @@ class PrepareVideo(ABC):
             # It was deleted or expired during the work, and blobs were stored since.
             await self.blobs.delete_prefix(file_prefix(file.organization_id, file.id))
 
+    async def _process_with_progress(self, file: File, folder: Path) -> ProcessingResult:
+        async with ProgressReporter[int](partial(self.worker.report, file.id)) as progress:
+            return await self._process(file, folder, progress)
+
     async def _store(self, file: File, folder: Path) -> None:
-        """Store the content of the folder; some files have no overview."""
+        """Store the content of the folder; some files have no overview.
+
+        It is never cancelled halfway: what a store leaves behind then, nobody would delete.
+        """
         owner, file_id = file.organization_id, file.id
         paths = {
             source_key(owner, file_id): folder / SOURCE,

@@ -5,9 +5,8 @@ never race. When a worker takes over the slice of a dead one, the render becomes
 next frame makes it `rendering` again.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
@@ -15,13 +14,14 @@ from uuid import UUID
 import structlog
 
 from framekiln.db.notify import notify
-from framekiln.db.pool import Connection, Database, DatabaseUnavailable
+from framekiln.db.pool import Connection, Database
 from framekiln.engine.audio_clips import AudioClips
 from framekiln.engine.film_plan import FilmPlan, FilmSlice
 from framekiln.jobs.failures import Failure, fail_on_last_attempt
 from framekiln.jobs.model import JobContext
 from framekiln.jobs.progress import ProgressReporter
 from framekiln.jobs.queue import JobQueue
+from framekiln.jobs.wanted import WorkUnwanted, run_while_wanted
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import RenderId
 from framekiln.quotas.model import Quota, QuotaExceeded
@@ -43,7 +43,6 @@ MAX_TAKES: Final = 3
 """A slice that was taken this often, by workers that died, fails its render."""
 MAX_OPEN_ATTEMPTS: Final = 5
 """So does a render that was started this often without a plan."""
-_WANTED_EVERY_S: Final = 0.5
 
 log = structlog.get_logger(__name__)
 
@@ -99,14 +98,10 @@ class RenderWorker:
             render = await store.find_by_id(connection, render_id)
         return None if render is None or render.status.is_terminal else render
 
-    async def wait_until_unwanted(self, render_id: RenderId) -> None:
-        """Return when the render was deleted or has failed, within a second."""
-        while True:
-            with suppress(DatabaseUnavailable):
-                async with self._database.connection() as connection:
-                    if not await store.is_wanted(connection, render_id):
-                        return
-            await asyncio.sleep(_WANTED_EVERY_S)
+    async def is_wanted(self, render_id: RenderId) -> bool:
+        """Return whether the render exists and has not failed."""
+        async with self._database.connection() as connection:
+            return await store.is_wanted(connection, render_id)
 
     async def save_plan(
         self,
@@ -370,19 +365,10 @@ async def stop_when_unwanted(
     work: RenderWorker, render_id: RenderId, making: Coroutine[Any, Any, None]
 ) -> None:
     """Make something for a render, but cancel it once the render was deleted or has failed."""
-    made = asyncio.create_task(making)
-    unwanted = asyncio.create_task(work.wait_until_unwanted(render_id))
     try:
-        await asyncio.wait([made, unwanted], return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        is_stopped = not made.done()
-        made.cancel()
-        unwanted.cancel()
-        await asyncio.wait([made, unwanted])
-    if is_stopped and made.cancelled():
+        await run_while_wanted(making, lambda: work.is_wanted(render_id))
+    except WorkUnwanted:
         log.info("render.work_stopped", render_id=str(render_id))
-        return
-    made.result()
 
 
 class SliceProgress(ProgressReporter[tuple[TakenRenderSlice, int]]):
