@@ -28,8 +28,9 @@ async def run_while_wanted(
         is_stopped = not working.done()
         working.cancel()
         unwanted.cancel()
-        await asyncio.wait([working, unwanted])
-    if is_stopped and working.cancelled():
+        await asyncio.gather(working, unwanted, return_exceptions=True)
+    if is_stopped and not unwanted.cancelled() and unwanted.exception() is None:
+        # What it raised meanwhile, such as for a row that is gone, does not matter either.
         raise WorkUnwanted
     return working.result()
 
