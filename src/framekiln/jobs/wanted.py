@@ -29,8 +29,9 @@ async def run_while_wanted(
         working.cancel()
         unwanted.cancel()
         await asyncio.gather(working, unwanted, return_exceptions=True)
-    if is_stopped and not unwanted.cancelled() and unwanted.exception() is None:
-        # What it raised meanwhile, such as for a row that is gone, does not matter either.
+    if is_stopped:
+        unwanted.result()
+        # What the work raised meanwhile, such as for a row that is gone, does not matter.
         raise WorkUnwanted
     return working.result()
 
