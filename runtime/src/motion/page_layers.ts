@@ -43,8 +43,6 @@ export interface PageReport {
   readonly obstacle: string;
   readonly movers: number;
   readonly layers: readonly LayerReport[];
-  /** Frames at which something appears or disappears. */
-  readonly boundaries: readonly number[];
 }
 
 /** Where the page is drawn: enlarged, then moved. */
@@ -54,9 +52,9 @@ export interface PosePlace {
   readonly scale: number;
 }
 
-const MOST_BOUNDARIES = 300;
-const MOST_LAYERS = 150;
-const MOST_ELEMENTS = 4000;
+const MAX_BOUNDARIES = 300;
+const MAX_LAYERS = 150;
+const MAX_ELEMENTS = 4000;
 const SAME_PX = 0.01;
 const NEUTRAL = {
   ...{ transition: "none", transform: "none", translate: "none", rotate: "none", scale: "none" },
@@ -89,16 +87,16 @@ export class PageLayers {
   analyze(rate: FrameRate, count: number): PageReport {
     const boundaries = boundaryFrames(rate, count);
     const refused = (obstacle: string): PageReport => {
-      return { obstacle, movers: 0, layers: [], boundaries: [] };
+      return { obstacle, movers: 0, layers: [] };
     };
     if (this.listeners.hasAny()) return refused("a script waits for motion");
-    if (boundaries.length > MOST_BOUNDARIES) return refused("too many times of change");
+    if (boundaries.length > MAX_BOUNDARIES) return refused("too many times of change");
     this.seeker = new Seeker(this.driver, rate);
     const visited = this.visit(boundaries);
     if (visited.obstacle !== "") return refused(visited.obstacle);
     const found = findLayers(this.facts, visited.moved, visited.timed);
     if (found.obstacle !== "") return refused(found.obstacle);
-    if (found.layers.length > MOST_LAYERS) return refused("too many layers");
+    if (found.layers.length > MAX_LAYERS) return refused("too many layers");
     this.movers = found.movers;
     this.layers = found.layers;
     const shifted = this.measure(boundaries);
@@ -107,7 +105,6 @@ export class PageLayers {
       obstacle: "",
       movers: this.movers.length,
       layers: this.layers.map((layer) => this.report(layer, visited.shownAt)),
-      boundaries,
     };
   }
 
@@ -178,7 +175,7 @@ export class PageLayers {
         obstacle ||= elementObstacle(element, style);
         this.facts.set(element, describeElement(element, style));
       }
-      if (this.facts.size > MOST_ELEMENTS) obstacle ||= "too many elements";
+      if (this.facts.size > MAX_ELEMENTS) obstacle ||= "too many elements";
       for (const animation of document.getAnimations()) {
         obstacle ||= animationObstacle(animation);
         const { effect } = animation;

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from framekiln.capture.errors import PageOutOfStep
 from framekiln.capture.framebuffer import Framebuffer, FramebufferNotFound, Pixels, locate
 from framekiln.capture.grab_method import GrabMethod
-from framekiln.capture.page import Page
+from framekiln.capture.page import LOSSLESS, Page
 
 __all__ = [
     "FrameStrip",
@@ -32,7 +32,6 @@ DecodePng = Callable[[bytes], Pixels]
 _CHECK_EVERY: Final = 240
 # The frames whose strip must be right before it is required.
 _PROOFS: Final = 2
-_SCREENSHOT: Final = {"format": "png", "optimizeForSpeed": True}
 
 
 class RawPixelsDiffer(Exception):
@@ -119,7 +118,7 @@ class Grabber:
         self._strip.check(number, framebuffer.read_below(into))
 
     def _screenshot(self, number: int, at_us: int) -> Pixels:
-        shown = self._page.show(number, at_us, screenshot=dict(_SCREENSHOT))
+        shown = self._page.show(number, at_us, screenshot=LOSSLESS)
         if shown.screenshot is None:
             raise RawPixelsDiffer(f"Chromium gave no screenshot of frame {number}")
         return self._decode_png(base64.b64decode(shown.screenshot))

@@ -26,6 +26,8 @@ from framekiln.capture.worker_drawings import WorkerDrawings
 from framekiln.kit.errors import FramekilnError
 
 _FIRST_FRAME_PAUSE_S: Final = 0.002
+LOSSLESS: Final = {"format": "png", "optimizeForSpeed": True}
+"""Options of a screenshot that only we read."""
 
 AnyPage = TypeVar("AnyPage", bound="Page")
 

@@ -11,7 +11,7 @@ import numpy as np
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import BrowserTimeout
 from framekiln.capture.framebuffer import Pixels
-from framekiln.capture.page import Page, open_page
+from framekiln.capture.page import LOSSLESS, Page, open_page
 from framekiln.composition.document import as_document
 from framekiln.compositor.picture import Rgba, premultiplied
 from framekiln.engine.composed.errors import NotComposable
@@ -21,9 +21,8 @@ from framekiln.engine.film_plan import FilmPlan
 from framekiln.engine.page.host import PageHost
 from framekiln.media.images.stills import decode_bgra
 
-_LOSSLESS: Final = {"format": "png", "optimizeForSpeed": True}
 # Chromium drops frames while it is busy.
-_MOST_DROPPED: Final = 200
+_MAX_DROPPED: Final = 200
 
 
 class DrawingPage:
@@ -59,16 +58,16 @@ class DrawingPage:
         problem = self._page.evaluate(pose)
         if problem:
             raise NotComposable(problem)
-        for _ in range(_MOST_DROPPED):
+        for _ in range(_MAX_DROPPED):
             self._page.redraw()
             if self._page.evaluate("__framekiln.hasPosed()"):
                 return premultiplied(np.ascontiguousarray(self._screenshot()[..., [2, 1, 0, 3]]))
         raise BrowserTimeout("Chromium drew nothing while drawing a layer")
 
     def _screenshot(self) -> Pixels:
-        shown = self._page.redraw(screenshot=_LOSSLESS)
+        shown = self._page.redraw(screenshot=LOSSLESS)
         if shown.screenshot is None:
-            shown = self._page.redraw(screenshot=_LOSSLESS)
+            shown = self._page.redraw(screenshot=LOSSLESS)
         assert shown.screenshot is not None
         return decode_bgra(base64.b64decode(shown.screenshot))
 

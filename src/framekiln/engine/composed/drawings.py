@@ -15,8 +15,8 @@ from framekiln.engine.composed.page_layers import Box, PageLayer
 # A frame uses the smallest scale that is not much below its own.
 SCALES: Final = (1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
 _CLOSE: Final = 1.03
-_MOST_TILES: Final = 12
-_MOST_PIXELS: Final = 64_000_000
+_MAX_TILES: Final = 12
+_MAX_PIXELS: Final = 64_000_000
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Drawings:
             drawing = _cut(whole, (left, top), shot.scale, layer if len(shot.layers) > 1 else None)
             self._made[layer.number, shot.scale] = drawing
             self._pixels += 0 if drawing is None else drawing.rgba.size // 4
-        if self._pixels > _MOST_PIXELS:
+        if self._pixels > _MAX_PIXELS:
             raise NotComposable("its layers are too large together")
 
 
@@ -132,7 +132,7 @@ def _tiles(area: Box | None, width: int, height: int) -> list[tuple[int, int]]:
         return [(0, 0)]
     left, top = (2 * floor(edge / 2) for edge in area[:2])
     columns, rows = ceil((area[2] - left) / width), ceil((area[3] - top) / height)
-    if columns * rows > _MOST_TILES:
+    if columns * rows > _MAX_TILES:
         raise NotComposable("a layer is much larger than the film")
     return [
         (left + column * width, top + row * height)

@@ -57,8 +57,6 @@ class PageLayers:
 
     layers: tuple[PageLayer, ...]
     mover_count: int
-    boundaries: tuple[int, ...]
-    """Frames at which something appears or disappears."""
 
     @classmethod
     def read(cls, report: dict[str, Any]) -> "PageLayers":
@@ -75,7 +73,7 @@ class PageLayers:
             )
             for number, each in enumerate(report["layers"])
         )
-        return cls(layers, report["movers"], tuple(report["boundaries"]))
+        return cls(layers, report["movers"])
 
 
 def _box(edges: Sequence[float]) -> Box:

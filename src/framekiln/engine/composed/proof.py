@@ -15,7 +15,7 @@ from framekiln.engine.film_plan import FilmSlice
 from framekiln.pixels.conversion import Planes, bgra_to_yuv420
 
 LEAST_SSIM: Final = 0.98
-MOST_BLOCK: Final = 8.0
+MAX_BLOCK: Final = 8.0
 """The mean difference in any block of 16x16 pixels, of luma or chroma, beyond the range of the
 neighbours: Chromium moves glyphs to whole rows of pixels, so text may lie one pixel apart.
 """
@@ -24,7 +24,7 @@ neighbours: Chromium moves glyphs to whole rows of pixels, so text may lie one p
 _NEAR: Final = 5
 _SEED: Final = 15
 _RANDOM_FRAMES: Final = 3
-_MOST_BOUNDARIES: Final = 12
+_MAX_BOUNDARIES: Final = 12
 _BLOCK: Final = 16
 _SSIM_BLOCK: Final = 8
 _C1: Final = (0.01 * 255) ** 2
@@ -43,7 +43,7 @@ class Likeness:
     @property
     def is_close(self) -> bool:
         """Whether nobody would see a difference."""
-        return self.ssim >= LEAST_SSIM and self.block <= MOST_BLOCK
+        return self.ssim >= LEAST_SSIM and self.block <= MAX_BLOCK
 
 
 def checked_frames(slice_: FilmSlice, changes: list[int]) -> frozenset[int]:
@@ -51,8 +51,8 @@ def checked_frames(slice_: FilmSlice, changes: list[int]) -> frozenset[int]:
     frames = range(slice_.first_frame, slice_.end_frame)
     choose = Random(_SEED + slice_.number)  # noqa: S311 -- the same frames in every run
     sides = [side for at in changes for side in (at - 1, at)]
-    if len(sides) > _MOST_BOUNDARIES:
-        sides = choose.sample(sides, _MOST_BOUNDARIES)
+    if len(sides) > _MAX_BOUNDARIES:
+        sides = choose.sample(sides, _MAX_BOUNDARIES)
     some = choose.sample(frames, min(_RANDOM_FRAMES, len(frames)))
     return frozenset({frames[0], frames[-1], *some, *(side for side in sides if side in frames)})
 

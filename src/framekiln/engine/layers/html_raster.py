@@ -17,7 +17,7 @@ import numpy as np
 from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.network import PageNetwork
-from framekiln.capture.page import FrameSize, Page, open_page
+from framekiln.capture.page import LOSSLESS, FrameSize, Page, open_page
 from framekiln.composition.document import Document
 from framekiln.composition.layers import PixelSize, Rect
 from framekiln.compositor.picture import Rgba, premultiplied
@@ -30,7 +30,6 @@ from framekiln.media.images.stills import decode_bgra
 
 _LARGEST_PX: Final = 8192
 _LEAST_SHEET: Final = FrameSize(1024, 1024)
-_LOSSLESS: Final = {"format": "png", "optimizeForSpeed": True}
 
 
 @dataclass(frozen=True)
@@ -194,9 +193,9 @@ def _screenshot_snippets(page: Page, boxes: Sequence[_MeasuredSnippet]) -> list[
 
 def _screenshot(page: Page, *, is_first: bool) -> Pixels:
     """Return a screenshot of the whole window as BGRA, with unchanged colours."""
-    shown = page.show(0, 0, screenshot=_LOSSLESS) if is_first else page.redraw(screenshot=_LOSSLESS)
+    shown = page.show(0, 0, screenshot=LOSSLESS) if is_first else page.redraw(screenshot=LOSSLESS)
     if shown.screenshot is None:
-        shown = page.redraw(screenshot=_LOSSLESS)
+        shown = page.redraw(screenshot=LOSSLESS)
     assert shown.screenshot is not None
     return decode_bgra(base64.b64decode(shown.screenshot))
 

@@ -17,7 +17,7 @@ from framekiln.capture.bridged_page import BridgedPage
 from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.grabber import Grabber, GrabMethod, prepare_grabber
-from framekiln.capture.page import FrameSize, Page, PageFacts
+from framekiln.capture.page import LOSSLESS, FrameSize, Page, PageFacts
 from framekiln.composition.document import as_document
 from framekiln.engine.audio_clips import AudioClips, PageAudio, audible_clips
 from framekiln.engine.confinement import missing_confinement
@@ -47,8 +47,6 @@ OnFrame = Callable[[int], None]
 
 # Once to learn the page's size, once with that size, and once more in case the size changed it.
 _OPENINGS: Final = 3
-# Lossless and fast: the output is encoded later, in the format asked for.
-_LOSSLESS: Final = {"format": "png", "optimizeForSpeed": True}
 _SILENT_AUDIO_CONTEXT: Final = (
     "an AudioContext that was not expected is not heard: create it while the page loads, or write"
     " AudioContext into the page or one of its scripts"
@@ -144,7 +142,7 @@ class PageRenderer:
             self.page.show(0, 0)
         if moment.is_transparent:
             self.page.make_transparent()
-        shown = self.page.show(last, at_us, screenshot=_LOSSLESS)
+        shown = self.page.show(last, at_us, screenshot=LOSSLESS)
         self.host.check_sources()
         assert shown.screenshot is not None
         return decode_bgra(base64.b64decode(shown.screenshot))[: self.plan.size.height_px]

@@ -9,13 +9,12 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
 
 import numpy as np
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.grabber import Grabber, prepare_grabber
-from framekiln.capture.page import FrameSize, Page, open_page
+from framekiln.capture.page import LOSSLESS, FrameSize, Page, open_page
 from framekiln.composition.document import Document
 from framekiln.composition.layers import LayerState, PixelSize
 from framekiln.compositor.picture import Rgba, premultiplied
@@ -27,7 +26,6 @@ from framekiln.engine.page.host import PageHost
 from framekiln.engine.page.warnings import PageWarnings
 from framekiln.media.images.stills import decode_bgra
 
-_LOSSLESS: Final = {"format": "png", "optimizeForSpeed": True}
 Seek = Callable[[Fraction], str]
 """Returns the script that seeks a page to a time."""
 
@@ -164,9 +162,9 @@ class _OpenPage:
         shown = self._page.show(self._number, at_us)
         if not shown.has_damage and not is_first:
             return None
-        shown = self._page.redraw(screenshot=_LOSSLESS)
+        shown = self._page.redraw(screenshot=LOSSLESS)
         if shown.screenshot is None:
-            shown = self._page.redraw(screenshot=_LOSSLESS)
+            shown = self._page.redraw(screenshot=LOSSLESS)
         assert shown.screenshot is not None
         pixels = decode_bgra(base64.b64decode(shown.screenshot))
         return premultiplied(pixels[: size.height_px, : size.width_px, [2, 1, 0, 3]])
