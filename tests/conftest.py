@@ -12,6 +12,7 @@ import structlog
 from scripts.spec_report import read_clauses
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
+from framekiln.kit.confined.limits import leave_realtime
 from tests.support import hypothesis_profile  # noqa: F401
 from tests.support.browsers import SharedBrowser
 from tests.support.clips import make_clip
@@ -20,6 +21,9 @@ from tests.support.receiver import Receiver
 
 # Several test files run at once: more threads each would only wake each other.
 os.environ.setdefault("FRAMEKILN_SPEECH_THREADS", "1")
+# Realtime programs starve ordinary ones. Where the caller is one, the tests and what they start
+# must not be: they are many, and some of them compute without end on purpose.
+leave_realtime()
 
 SHARED, SURVIVAL = "shared service", "survival"
 GROUPS: Final = {

@@ -24,6 +24,7 @@ from framekiln.cli.doctor_checks import CheckState, check_confinement
 from framekiln.settings import Settings
 from tests.support.browser_tab import BrowserTab, open_tab
 from tests.support.raw_pixels import require_raw_pixels
+from tests.support.realtime import realtime_if_allowed
 from tests.support.timeouts import TIMEOUT_S
 
 SECRET = "tell-nobody-6f1d"
@@ -128,16 +129,18 @@ SOUND_AND_CANVAS = """(async () => {
 })()"""
 
 
-def test_no_thread_comes_before_those_of_others(browser: Browser) -> None:
+@pytest.mark.parametrize("confinement", list(Confinement))
+def test_no_thread_comes_before_those_of_others(confinement: Confinement) -> None:
     """Chromium asks for realtime threads when it plays sound; it must go on without them."""
-    tab = BrowserTab(browser.connection, browser.pid)
-    assert tab.run(SOUND_AND_CANVAS) == [0x12, 0x34, 0x56, 255]
-    assert_ordinary_threads(tab)
-    tab.close()
+    available(confinement)
+    with realtime_if_allowed(), open_browser(confinement=confinement) as browser:
+        tab = BrowserTab(browser.connection, browser.pid)
+        assert tab.run(SOUND_AND_CANVAS) == [0x12, 0x34, 0x56, 255]
+        assert_ordinary_threads(tab)
 
 
 def test_a_viewer_s_browser_has_ordinary_threads_too() -> None:
-    with open_tab() as tab:
+    with realtime_if_allowed(), open_tab() as tab:
         assert tab.run(SOUND_AND_CANVAS) == [0x12, 0x34, 0x56, 255]
         assert_ordinary_threads(tab)
 

@@ -25,6 +25,7 @@ from framekiln.kit.confined.sandbox import UNPRIVILEGED_ID, Isolation, Sandbox, 
 from framekiln.kit.confined.warm_sandbox import SandboxFolders, WarmSandbox, open_sandbox_folders
 from framekiln.kit.processes import foreign_children
 from framekiln.media.errors import UnreadableMedia
+from tests.support.realtime import realtime_if_allowed
 from tests.support.timeouts import TIMEOUT_S
 
 TASKS = "tests.support.confined_tasks"
@@ -135,12 +136,14 @@ async def test_the_child_sees_what_it_was_given_and_nothing_else(
         order = ConfinedOrder(
             f"{TASKS}:report_access", {**places, "other": str(other)}, LIMITS, folder, (given,)
         )
-        if way == "started":
-            seen = await run_in_sandbox(sandbox, order)
-        else:
-            async with open_warm(sandbox, folders) as warm:
-                seen = await run_warm(warm, order)
+        with realtime_if_allowed():
+            if way == "started":
+                seen = await run_in_sandbox(sandbox, order)
+            else:
+                async with open_warm(sandbox, folders) as warm:
+                    seen = await run_warm(warm, order)
     assert seen["worked"] == []
+    assert seen["scheduling"] == os.SCHED_OTHER
     assert seen["priority_limits"] == [[0, 0], [0, 0]]
     assert "DATABASE_URL" not in seen["environment"]
     assert given.read_text() == "to read"

@@ -44,7 +44,6 @@ class BrowserTab:
         self._connection = connection
         target = self._call("Target.createTarget", {"url": "about:blank"}, session=None)
         attached = self._call("Target.attachToTarget", {**target, "flatten": True}, session=None)
-        self._target = target
         self._session = attached["sessionId"]
         self.said: list[str] = []
         self._connection.listen("Runtime.consoleAPICalled", self._session, self._hear)
@@ -56,9 +55,6 @@ class BrowserTab:
             "new Promise((done) => document.readyState === 'complete' ? done() : "
             "addEventListener('load', done))"
         )
-
-    def close(self) -> None:
-        self._call("Target.closeTarget", self._target, session=None)
 
     def run(self, script: str) -> Any:
         """Evaluate an expression, wait for its promise and return its value."""

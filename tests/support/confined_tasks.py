@@ -41,6 +41,7 @@ def report_access(args: dict[str, Any], _report: Report) -> dict[str, Any]:
         "environment": sorted(os.environ),
         "user": os.geteuid(),
         "priority_limits": limits,
+        "scheduling": os.sched_getscheduler(0),
     }
 
 

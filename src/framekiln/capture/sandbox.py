@@ -19,6 +19,7 @@ from typing import Final
 
 from framekiln.capture.browser_limits import BrowserLimits
 from framekiln.capture.system_calls import chromium_filter
+from framekiln.kit.confined.limits import is_realtime
 
 
 class Confinement(StrEnum):
@@ -71,15 +72,18 @@ def confined_command(
     limited = ["prlimit", *limits.kernel_limits(counts_threads=counts_threads), "--"]
     if confinement is not Confinement.NAMESPACES_AND_SECCOMP:
         command = [*command, "--no-sandbox"]
+    # A service that runs in a realtime class does not pass it on.
+    ordinary = ["chrt", "--other", "0"] if is_realtime() else []
     if confinement is Confinement.UNPRIVILEGED_USER:
         bare = [*command, f"--user-data-dir={profile}"]
-        return [*_as_a_stranger("--no-new-privs", "--pdeathsig=KILL"), *limited, *bare]
+        stranger = _as_a_stranger("--no-new-privs", "--pdeathsig=KILL")
+        return [*ordinary, *stranger, *limited, *bare]
     command = [*command, f"--user-data-dir={_PROFILE_INSIDE}", "--disable-dev-shm-usage"]
     options = [*_bubblewrap(limits, has_user_namespace=has_user_namespace)]
     options += ["--seccomp", str(filter_fd)]
     if has_user_namespace:
-        return [*_as_a_stranger(), *options, *limited, *command]
-    return [*options, *_as_a_stranger("--no-new-privs"), *limited, *command]
+        return [*ordinary, *_as_a_stranger(), *options, *limited, *command]
+    return [*ordinary, *options, *_as_a_stranger("--no-new-privs"), *limited, *command]
 
 
 def chromium_environment(home: Path) -> dict[str, str]:

@@ -1,11 +1,13 @@
 """Resource limits of a confined child, and their kernel settings."""
 
+import os
 import resource
 import signal
 from dataclasses import dataclass
 from typing import Final
 
 NICENESS: Final = 5
+_ORDINARY: Final = (os.SCHED_OTHER, os.SCHED_BATCH, os.SCHED_IDLE)
 # Memory that is mapped but hardly used: libraries, and address space that each thread reserves.
 _ADDRESS_SLACK_BYTES: Final = 2 << 30
 
@@ -56,8 +58,20 @@ def apply_limits(limits: ResourceLimits) -> None:
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_RTPRIO, 0)
     _limit(resource.RLIMIT_NICE, 0)
+    leave_realtime()
     # Python ignores it, and a writer would get an ordinary error.
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+
+
+def is_realtime() -> bool:
+    """Return whether this thread has a realtime scheduling class, which its children inherit."""
+    return os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK not in _ORDINARY
+
+
+def leave_realtime() -> None:
+    """Make this thread an ordinary one: realtime threads that never sleep stop the machine."""
+    if is_realtime():
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def _limit(kind: int, soft: int, hard: int | None = None) -> None:
