@@ -16,8 +16,9 @@ from structlog.testing import capture_logs
 
 from framekiln.capture.page import FrameSize
 from framekiln.engine.film_plan import FilmPlan, cut_slices
+from framekiln.jobs.progress import ProgressReporter
 from framekiln.kit.cancellation import WorkCancelled
-from framekiln.kit.ids import RenderId
+from framekiln.kit.ids import FileId, RenderId
 from framekiln.media.audio.mix import AudioClip, mix
 from framekiln.media.captions import read_captions
 from framekiln.media.decode.video_decoder import VideoDecoder
@@ -158,6 +159,38 @@ async def test_a_deleted_file_is_not_processed_to_its_end(app: AppHarness, tmp_p
     assert "files.work_stopped" in {line["event"] for line in lines}
     assert blob_names(app, unwanted) == set()
     assert work_folders() <= folders
+
+
+async def test_progress_of_a_file_deleted_at_that_moment_is_no_error(app: AppHarness) -> None:
+    unwanted = FileId(UUID((await upload_file(app, b"not yet processed"))["id"]))
+    begun: list[int] = []
+
+    async def report(permille: int) -> None:
+        begun.append(permille)
+        await app.services.file_worker.report(unwanted, permille)
+
+    async def is_going_on() -> bool:
+        return begun == [500, 600]
+
+    async with ProgressReporter[int](report) as progress:
+        async with app.services.database.transaction() as connection:
+            await connection.execute("DELETE FROM file WHERE id = %s", (unwanted,))
+            progress.report(500)
+            # The report sees the file, and waits for the end of this transaction.
+            await wait_until(lambda: is_anybody_waiting(app))
+        progress.report(600)
+        await wait_until(is_going_on)
+    assert not await has_progress(app, str(unwanted), permille=0)
+
+
+async def is_anybody_waiting(app: AppHarness) -> bool:
+    """Return whether somebody waits for a lock in this database."""
+    async with app.services.database.connection() as connection:
+        cursor = await connection.execute(
+            "SELECT FROM pg_stat_activity"
+            " WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0"
+        )
+        return await cursor.fetchone() is not None
 
 
 def work_folders() -> set[Path]:

@@ -9,6 +9,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
+from psycopg.errors import ForeignKeyViolation
+
 from framekiln.db.pool import DatabaseUnavailable
 
 _REPORT_INTERVAL_S: Final = 0.25
@@ -49,6 +51,7 @@ class ProgressReporter(Generic[ValueT]):
             latest = self._latest
             if latest is None or latest == sent:
                 continue
-            with suppress(DatabaseUnavailable):
+            # What was deleted at this moment needs no progress; `run_while_wanted` stops the work.
+            with suppress(DatabaseUnavailable, ForeignKeyViolation):
                 await self._send(latest)
                 sent = latest
