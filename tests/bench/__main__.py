@@ -13,6 +13,7 @@ from rich.table import Table
 from framekiln.capture.page import FrameSize
 from framekiln.engine.film_order import PageMethod
 from tests.bench.api import measure_api, print_api
+from tests.bench.composed import measure_composed, print_composed
 from tests.bench.layers import measure_layers, print_layers
 from tests.bench.neighbours import measure_neighbours, print_neighbours
 from tests.bench.pipelines import measure_pipelines, print_pipelines
@@ -62,6 +63,7 @@ GROUPS: dict[str, tuple[Callable[[int], list[Any]], Callable[[list[Any]], None]]
         lambda frames: [measure(*case, frames=frames) for case in CASES],
         print_renders,
     ),
+    "composed": (lambda _frames: measure_composed(), print_composed),
     "layers": (lambda _frames: measure_layers(), print_layers),
     "speech": (lambda _frames: measure_speech(), print_speech),
     "playback": (lambda _frames: measure_playback(), print_playback),

@@ -1,6 +1,5 @@
 """Pages that are composed from layers look as Chromium draws them, or are filmed."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -9,18 +8,16 @@ import numpy as np
 import pytest
 
 from framekiln.capture.browser import Browser
-from framekiln.compositor.picture import YuvColour
-from framekiln.compositor.scene import Scene
 from framekiln.engine.assets import LocalAsset
-from framekiln.engine.composed.composer import FrameComposer
 from framekiln.engine.composed.drawing_page import open_drawing_page
 from framekiln.engine.composed.errors import NotComposable
-from framekiln.engine.composed.proof import Likeness, compare
+from framekiln.engine.composed.proof import Likeness
 from framekiln.engine.film import FilmResult, make_film
 from framekiln.engine.film_order import FilmOrder, PageMethod
 from framekiln.engine.page.renderer import open_page_renderer
 from framekiln.engine.renderer import open_renderer
 from framekiln.kit.errors import InvalidInput
+from tests.support.composed_pages import likenesses
 from tests.support.golden import FOLDER, GoldenComposition
 from tests.support.local_assets import LocalAssets
 from tests.support.looks import decode_frames
@@ -67,23 +64,6 @@ def order(html: str, method: PageMethod = PageMethod.COMPOSED) -> FilmOrder:
         duration_ms=2000,
         page_method=method,
     )
-
-
-def likenesses(film: FilmOrder, browser: Browser, *, every: int) -> Iterator[Likeness]:
-    """Compare frames that are composed with those that Chromium draws."""
-    with (
-        open_page_renderer(film, browser, FILM_LIMITS) as filmed,
-        open_drawing_page(film, browser, filmed.plan, FILM_LIMITS) as page,
-    ):
-        size, count = filmed.plan.size, filmed.plan.timeline.frame_count
-        composer = FrameComposer(page)
-        composer.prepare(0, count)
-        scene = Scene(size.width_px, size.height_px, background=YuvColour.of_rgb(255, 255, 255))
-        pixels = np.empty((size.height_px, size.width_px, 4), np.uint8)
-        for number in range(0, count, every):
-            scene.show(composer.items(number))
-            filmed.capture(number, pixels)
-            yield compare(scene.picture, pixels)
 
 
 def check(found: list[Likeness], *, least: float = LEAST_SSIM) -> None:

@@ -38,7 +38,7 @@ export interface FoundLayer {
 }
 
 export interface Found {
-  readonly obstacle: string;
+  readonly obstacles: readonly string[];
   readonly movers: readonly HTMLElement[];
   readonly layers: readonly FoundLayer[];
 }
@@ -52,8 +52,7 @@ export function findLayers(
   const index = new Map(movers.map((element, number) => [element as Element, number]));
   const chainOf = (element: Element): number[] =>
     [...drawnAncestors(element)].flatMap((each) => index.get(each) ?? []).reverse();
-  const grouping = [...index.keys()].flatMap((mover) => groupObstacle(mover, facts))[0];
-  if (grouping !== undefined) return { obstacle: grouping, movers, layers: [] };
+  const grouping = [...index.keys()].flatMap((mover) => groupObstacles(mover, facts));
 
   const nodeOf = (element: Element): PaintNode<Element> => {
     const own = facts.get(element) as ElementFacts;
@@ -76,9 +75,11 @@ export function findLayers(
     else layers.push({ chain, elements: [element], clips: [] });
   }
   const clipped = layers.map((layer) => ({ ...layer, clips: clipsOf(layer, movers, facts) }));
-  const round = clipped.flatMap(({ clips }) => clips).find((c) => facts.get(c.element)?.isRound);
-  const obstacle = round === undefined ? "" : `${selectorOf(round.element)}: a rounded clip`;
-  return { obstacle, movers, layers: clipped };
+  const round = clipped
+    .flatMap(({ clips }) => clips)
+    .filter(({ element }) => facts.get(element)?.isRound)
+    .map(({ element }) => `${selectorOf(element)}: a rounded clip`);
+  return { obstacles: [...grouping, ...round], movers, layers: clipped };
 }
 
 /** Elements around a mover that fade or transform it, too: their effect comes on top. */
@@ -95,7 +96,7 @@ function withPlacedAround(
   return all;
 }
 
-function groupObstacle(mover: Element, facts: ReadonlyMap<Element, ElementFacts>): string[] {
+function groupObstacles(mover: Element, facts: ReadonlyMap<Element, ElementFacts>): string[] {
   if (mover === document.body || mover === document.documentElement) {
     return ["the page as a whole moves"];
   }

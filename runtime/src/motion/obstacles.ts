@@ -8,57 +8,60 @@ const DRAWS_ITSELF =
   "canvas, video, iframe, object, embed, marquee, ef-video, ef-waveform, ef-captions, ef-surface," +
   " ef-motionblur, ef-pan-zoom, animate, animateTransform, animateMotion, set, dialog[open]";
 
-/** Of the page as a whole; "" if there is none. */
-export function pageObstacle(): string {
+/** Of the page as a whole. */
+export function pageObstacles(): string[] {
+  const found: string[] = [];
   if (document.scrollingElement?.scrollTop || document.scrollingElement?.scrollLeft) {
-    return "the page is scrolled";
+    found.push("the page is scrolled");
   }
   for (const sheet of [...document.styleSheets, ...document.adoptedStyleSheets]) {
     const rules = rulesOf(sheet);
-    if (rules === null) return "a style sheet of another origin cannot be read";
-    for (const rule of rules) {
-      if (rule.cssText.includes("--ef-progress")) return "a style follows --ef-progress";
+    if (rules === null) found.push("a style sheet of another origin cannot be read");
+    for (const rule of rules ?? []) {
+      if (rule.cssText.includes("--ef-progress")) found.push("a style follows --ef-progress");
       // Chromium does not list custom properties among those of an animation.
       if (rule instanceof CSSKeyframesRule && /[{;\s]--[\w-]+\s*:/u.test(rule.cssText)) {
-        return `@keyframes ${rule.name}: animated custom property`;
+        found.push(`@keyframes ${rule.name}: animated custom property`);
       }
     }
   }
-  return "";
+  return found;
 }
 
-/** Of one element that is in the picture; "" if there is none. */
-export function elementObstacle(element: Element, style: CSSStyleDeclaration): string {
-  const named = (what: string): string => `${selectorOf(element)}: ${what}`;
-  if (element.matches(DRAWS_ITSELF)) return named("draws itself in each frame");
+/** Of one element that is in the picture. */
+export function elementObstacles(element: Element, style: CSSStyleDeclaration): string[] {
   const isOther = element.localName.includes("-") && !element.localName.startsWith("ef-");
-  if (isOther && element instanceof HTMLElement) return named("is an element of the page's own");
-  if (/var\(--ef-progress/u.test(element.getAttribute("style") ?? "")) {
-    return named("follows --ef-progress");
-  }
-  if (hasMotionHandler(element)) return named("a script waits for its motion");
-  if (style.mixBlendMode !== "normal") return named("mix-blend-mode");
-  if (style.backdropFilter !== "none") return named("backdrop-filter");
-  if (style.backgroundAttachment.includes("fixed")) return named("background-attachment: fixed");
-  if (style.perspective !== "none") return named("perspective");
-  if (style.transformStyle === "preserve-3d") return named("transform-style: preserve-3d");
-  if (style.position === "sticky") return named("position: sticky");
-  return "";
+  const reasons: readonly [boolean, string][] = [
+    [element.matches(DRAWS_ITSELF), "draws itself in each frame"],
+    [isOther && element instanceof HTMLElement, "is an element of the page's own"],
+    [/var\(--ef-progress/u.test(element.getAttribute("style") ?? ""), "follows --ef-progress"],
+    [hasMotionHandler(element), "a script waits for its motion"],
+    [style.mixBlendMode !== "normal", "mix-blend-mode"],
+    [style.backdropFilter !== "none", "backdrop-filter"],
+    [style.backgroundAttachment.includes("fixed"), "background-attachment: fixed"],
+    [style.perspective !== "none", "perspective"],
+    [style.transformStyle === "preserve-3d", "transform-style: preserve-3d"],
+    [style.position === "sticky", "position: sticky"],
+  ];
+  return reasons.filter(([is]) => is).map(([, what]) => `${selectorOf(element)}: ${what}`);
 }
 
-/** Of one animation; "" if it only moves a picture. */
-export function animationObstacle(animation: Animation): string {
+/** Of one animation; none if it only moves a picture. */
+export function animationObstacles(animation: Animation): string[] {
   const { effect } = animation;
-  if (animation instanceof CSSTransition) return "a transition has started";
-  if (!(effect instanceof KeyframeEffect) || effect.target === null) return "";
-  const named = (what: string): string => `${selectorOf(effect.target as Element)}: ${what}`;
-  if (hasMotionHandler(animation)) return named("a script waits for its motion");
-  if (animation.timeline !== document.timeline) return named("another timeline");
-  if (animation.playbackRate !== 1) return named("another speed");
-  if (effect.pseudoElement !== null) return named(`animated ${effect.pseudoElement}`);
-  if (!(effect.target instanceof HTMLElement)) return named("animated part of a drawing");
+  if (animation instanceof CSSTransition) return ["a transition has started"];
+  if (!(effect instanceof KeyframeEffect) || effect.target === null) return [];
   const redrawn = redrawnProperties(effect.getKeyframes());
-  return redrawn.length > 0 ? named(`animated ${redrawn.join(", ")}`) : "";
+  const reasons: readonly [boolean, string][] = [
+    [hasMotionHandler(animation), "a script waits for its motion"],
+    [animation.timeline !== document.timeline, "another timeline"],
+    [animation.playbackRate !== 1, "another speed"],
+    [effect.pseudoElement !== null, `animated ${effect.pseudoElement}`],
+    [!(effect.target instanceof HTMLElement), "animated part of a drawing"],
+    [redrawn.length > 0, `animated ${redrawn.join(", ")}`],
+  ];
+  const name = selectorOf(effect.target);
+  return reasons.filter(([is]) => is).map(([, what]) => `${name}: ${what}`);
 }
 
 /** All rules, those inside others as well; null if they cannot be read. */

@@ -20,7 +20,7 @@ import { drawnElements, drawnParent, isShown } from "./flat_tree.ts";
 import { HeldStyles } from "./held_styles.ts";
 import { findLayers, type ElementFacts, type FoundLayer } from "./layer_finder.ts";
 import type { MotionListeners } from "./motion_listeners.ts";
-import { animationObstacle, elementObstacle, pageObstacle } from "./obstacles.ts";
+import { animationObstacles, elementObstacles, pageObstacles } from "./obstacles.ts";
 import { Seeker, type Driven } from "./seeker.ts";
 
 type Box = readonly [left: number, top: number, right: number, bottom: number];
@@ -39,8 +39,8 @@ export interface LayerReport {
 }
 
 export interface PageReport {
-  /** Why the page has to be filmed, or "". */
-  readonly obstacle: string;
+  /** All reasons to film the page; none if it can be composed. */
+  readonly obstacles: readonly string[];
   readonly movers: number;
   readonly layers: readonly LayerReport[];
 }
@@ -55,6 +55,7 @@ export interface PosePlace {
 const MAX_BOUNDARIES = 300;
 const MAX_LAYERS = 150;
 const MAX_ELEMENTS = 4000;
+const MAX_OBSTACLES = 20;
 const SAME_PX = 0.01;
 const NEUTRAL = {
   ...{ transition: "none", transform: "none", translate: "none", rotate: "none", scale: "none" },
@@ -86,23 +87,23 @@ export class PageLayers {
 
   analyze(rate: FrameRate, count: number): PageReport {
     const boundaries = boundaryFrames(rate, count);
-    const refused = (obstacle: string): PageReport => {
-      return { obstacle, movers: 0, layers: [] };
+    const refused = (...obstacles: string[]): PageReport => {
+      return { obstacles, movers: 0, layers: [] };
     };
-    if (this.listeners.hasAny()) return refused("a script waits for motion");
     if (boundaries.length > MAX_BOUNDARIES) return refused("too many times of change");
     this.seeker = new Seeker(this.driver, rate);
     const visited = this.visit(boundaries);
-    if (visited.obstacle !== "") return refused(visited.obstacle);
+    if (this.listeners.hasAny()) visited.obstacles.add("a script waits for motion");
     const found = findLayers(this.facts, visited.moved, visited.timed);
-    if (found.obstacle !== "") return refused(found.obstacle);
-    if (found.layers.length > MAX_LAYERS) return refused("too many layers");
+    for (const obstacle of found.obstacles) visited.obstacles.add(obstacle);
+    if (found.layers.length > MAX_LAYERS) visited.obstacles.add("too many layers");
+    if (visited.obstacles.size > 0) return refused(...visited.obstacles);
     this.movers = found.movers;
     this.layers = found.layers;
     const shifted = this.measure(boundaries);
     if (shifted !== "") return refused(shifted);
     return {
-      obstacle: "",
+      obstacles: [],
       movers: this.movers.length,
       layers: this.layers.map((layer) => this.report(layer, visited.shownAt)),
     };
@@ -165,28 +166,28 @@ export class PageLayers {
     const moved = new Set<HTMLElement>();
     const timed = new Set<HTMLElement>();
     const shownAt = new Map<Element, number>();
-    let obstacle = pageObstacle();
+    const obstacles = new Set(pageObstacles());
     for (const frame of boundaries) {
       this.seeker?.seek(frame);
       for (const element of drawnElements(document.documentElement)) {
         if (!isShown(element) || shownAt.has(element)) continue;
         shownAt.set(element, frame);
         const style = getComputedStyle(element);
-        obstacle ||= elementObstacle(element, style);
+        for (const each of elementObstacles(element, style)) obstacles.add(each);
         this.facts.set(element, describeElement(element, style));
       }
-      if (this.facts.size > MAX_ELEMENTS) obstacle ||= "too many elements";
+      if (this.facts.size > MAX_ELEMENTS) obstacles.add("too many elements");
       for (const animation of document.getAnimations()) {
-        obstacle ||= animationObstacle(animation);
+        for (const each of animationObstacles(animation)) obstacles.add(each);
         const { effect } = animation;
         const target = effect instanceof KeyframeEffect ? effect.target : null;
         if (target instanceof HTMLElement && isShown(target)) moved.add(target);
       }
       for (const { element } of timeTree.all()) if (!isShown(element)) timed.add(element);
-      if (obstacle !== "") break;
+      if (obstacles.size >= MAX_OBSTACLES) break;
     }
     for (const element of timed) if (!this.facts.has(element)) timed.delete(element);
-    return { obstacle, moved, timed, shownAt };
+    return { obstacles, moved, timed, shownAt };
   }
 
   /** Measure everything where nothing has moved; returns what lies elsewhere at another time. */

@@ -35,8 +35,8 @@ class DrawingPage:
         rate = json.dumps({"numerator": fps.numerator, "denominator": fps.denominator})
         call = f"__framekiln.analyzeLayers({rate}, {plan.timeline.frame_count})"
         report: dict[str, Any] = page.evaluate(call)
-        if report["obstacle"]:
-            raise NotComposable(report["obstacle"])
+        if report["obstacles"]:
+            raise NotComposable(*report["obstacles"])
         self.layers = PageLayers.read(report)
 
     def states(self, first_frame: int, count: int) -> MotionStates:

@@ -2,7 +2,14 @@
 
 
 class NotComposable(Exception):
-    """The motion of the page is not known beforehand, or cannot be composed."""
+    """The motion of the page is not known beforehand, or cannot be composed.
+
+    Its text is the first of the `reasons`.
+    """
+
+    def __init__(self, *reasons: str) -> None:
+        super().__init__(reasons[0])
+        self.reasons = reasons
 
 
 class ComposedFramesDiffer(Exception):

@@ -59,7 +59,7 @@ class ComposedRenderer:
         self._composed_frames = 0
         self.plan: FilmPlan = self._film.plan
         self.is_declarative = self._film.is_declarative
-        self._obstacle = _first_obstacle(order, self._film)
+        self._obstacle = next(iter(film_obstacles(order, self._film)), None)
         self._filmed_reason: str | None = None
         self._has_differed = False
 
@@ -193,17 +193,17 @@ def _drawing_failures() -> Iterator[None]:
         raise NotComposable(f"its layers could not be drawn: {error.message}") from error
 
 
-def _first_obstacle(order: FilmOrder, film: PageRenderer) -> str | None:
+def film_obstacles(order: FilmOrder, film: PageRenderer) -> tuple[str, ...]:
     """Return why a page has to be filmed, as far as that is known without its layers."""
-    if has_external_runtime(order):
-        return "it has an external runtime"
-    if not film.is_declarative:
-        return "scripts run while it is filmed"
-    if film.plan.has_page_audio:
-        return "it mixes its own sound"
-    if film.has_waited:
-        return "it delayed its first frame"
     is_short = film.plan.timeline.frame_count < _LEAST_FRAMES
-    if order.page_method is PageMethod.AUTO and is_short:
-        return f"it has less than {_LEAST_FRAMES} frames"
-    return None
+    reasons = (
+        (has_external_runtime(order), "it has an external runtime"),
+        (not film.is_declarative, "scripts run while it is filmed"),
+        (film.plan.has_page_audio, "it mixes its own sound"),
+        (film.has_waited, "it delayed its first frame"),
+        (
+            order.page_method is PageMethod.AUTO and is_short,
+            f"it has less than {_LEAST_FRAMES} frames",
+        ),
+    )
+    return tuple(reason for is_one, reason in reasons if is_one)
