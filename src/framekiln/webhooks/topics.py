@@ -28,23 +28,25 @@ class Topic:
 
 
 _RENDERS = (
-    Topic("render.created", "a render was asked for", samples.render("created")),
-    Topic("render.pending", "its bundle is here; it waits for a worker", samples.render("pending")),
-    Topic("render.rendering", "workers film it", samples.render("rendering")),
+    Topic("render.created", "a render was requested", samples.render("created")),
+    Topic(
+        "render.pending", "its bundle has arrived; it waits for a worker", samples.render("pending")
+    ),
+    Topic("render.rendering", "workers render it", samples.render("rendering")),
     Topic("render.completed", "the output can be fetched", samples.render("complete")),
     Topic("render.failed", "it cannot be made; `error` says why", samples.render("failed")),
 )
 _FILES = (
     Topic("file.created", "a file was registered", samples.file("created")),
-    Topic("file.uploading", "its first bytes have come", samples.file("uploading")),
-    Topic("file.receiving", "a streamed upload has begun", samples.file("receiving")),
+    Topic("file.uploading", "its first bytes have arrived", samples.file("uploading")),
+    Topic("file.receiving", "a streamed upload has started", samples.file("receiving")),
     Topic("file.sealed", "a streamed upload is complete", samples.file("processing")),
     Topic(
         "file.processing", "a video is uploaded and is being processed", samples.file("processing")
     ),
     Topic("file.ready", "it can be used", samples.file("ready")),
     Topic("file.failed", "it cannot be used", samples.file("failed")),
-    Topic("file.updated", "it changed in a way that has no topic", samples.file("ready")),
+    Topic("file.updated", "it changed in a way without a topic of its own", samples.file("ready")),
     Topic(
         "unprocessed_file.created",
         "older clients: a file was registered",
@@ -56,28 +58,26 @@ _FILES = (
 )
 _TRANSCRIPTIONS = (
     Topic(
-        "transcription.created", "a transcription was asked for", samples.transcription("created")
+        "transcription.created", "a transcription was requested", samples.transcription("created")
     ),
-    Topic("transcription.transcribing", "it has begun", samples.transcription("transcribing")),
+    Topic("transcription.transcribing", "it has started", samples.transcription("transcribing")),
     Topic("transcription.completed", "the text can be fetched", samples.transcription("complete")),
     Topic("transcription.failed", "it cannot be made", samples.transcription("failed")),
 )
 _VIDEOS = (
-    Topic("video.created", "a v2 video was asked for", samples.video()),
+    Topic("video.created", "a v2 video was requested", samples.video()),
     Topic("video.encoded", "a v2 video can be fetched", samples.video(is_ready=True)),
     Topic("video.failed", "a v2 video cannot be made", samples.video(is_failed=True)),
 )
 _PIPELINES = (
-    Topic("pipeline_run.created", "a run was asked for", samples.pipeline_run("pending")),
-    Topic("pipeline_run.started", "its first step has begun", samples.pipeline_run("running")),
-    Topic(
-        "pipeline_run.retried", "it begins again where it failed", samples.pipeline_run("pending")
-    ),
+    Topic("pipeline_run.created", "a run was requested", samples.pipeline_run("pending")),
+    Topic("pipeline_run.started", "its first step has started", samples.pipeline_run("running")),
+    Topic("pipeline_run.retried", "it continues where it failed", samples.pipeline_run("pending")),
     Topic("pipeline_run.completed", "every step succeeded", samples.pipeline_run("succeeded")),
-    Topic("pipeline_run.failed", "a step failed for good", samples.pipeline_run("failed")),
+    Topic("pipeline_run.failed", "a step failed permanently", samples.pipeline_run("failed")),
     Topic("pipeline_run.filtered", "some steps were skipped", samples.pipeline_run("filtered")),
     Topic("pipeline_run.cancelled", "somebody cancelled it", samples.pipeline_run("cancelled")),
-    Topic("pipeline_step.started", "an attempt has begun", samples.pipeline_step("running")),
+    Topic("pipeline_step.started", "an attempt has started", samples.pipeline_step("running")),
     Topic(
         "pipeline_step.progress",
         "more of the media is done; at most every 10 s",
@@ -95,15 +95,15 @@ _PIPELINES = (
     ),
     Topic("pipeline_step.retrying", "another attempt follows", samples.pipeline_step("ready")),
     Topic("pipeline_step.completed", "it succeeded", samples.pipeline_step("succeeded")),
-    Topic("pipeline_step.failed", "it failed for good", samples.pipeline_step("failed")),
+    Topic("pipeline_step.failed", "it failed permanently", samples.pipeline_step("failed")),
     Topic("pipeline_step.skipped", "it was not needed", samples.pipeline_step("skipped")),
     Topic("pipeline_step.cancelled", "its run was stopped", samples.pipeline_step("cancelled")),
     Topic("pipeline_review.decided", "approved or rejected", samples.pipeline_review("approved")),
     Topic("pipeline_review.expired", "nobody decided in time", samples.pipeline_review("expired")),
-    Topic("pipeline_batch.created", "a batch was asked for", samples.pipeline_batch("running")),
+    Topic("pipeline_batch.created", "a batch was requested", samples.pipeline_batch("running")),
     Topic("pipeline_batch.completed", "every run ended", samples.pipeline_batch("completed")),
 )
-_OWN = (Topic(WEBHOOK_TEST, "the receiver is tried", samples.webhook_test()),)
+_OWN = (Topic(WEBHOOK_TEST, "a test of the receiver", samples.webhook_test()),)
 
 _ALL = (*_RENDERS, *_FILES, *_TRANSCRIPTIONS, *_VIDEOS, *_PIPELINES, *_OWN)
 TOPICS: Final[Mapping[str, Topic]] = MappingProxyType({topic.name: topic for topic in _ALL})
