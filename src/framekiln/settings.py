@@ -12,6 +12,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 MIN_SECRET_BYTES = 32
 MIN_METRICS_TOKEN_CHARS = 16
 ORIGIN = re.compile(r"https?://[^\s/?#@*]+")
+METRICS_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+"""With it, prometheus_client keeps counters in files, which several processes can add up."""
 HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 
 SpeechEngine = Literal["auto", "whisper", "moonshine", "pocketsphinx"]

@@ -3,7 +3,6 @@
 import hmac
 import os
 from collections.abc import Iterator, Sequence
-from typing import Final
 from urllib.parse import urlsplit
 
 import structlog
@@ -28,13 +27,11 @@ from framekiln.api.origins import is_local_host, is_own_host
 from framekiln.jobs.model import QueueDepth
 from framekiln.kit.errors import Forbidden, FramekilnError
 from framekiln.renders.model import FrameCounts
-from framekiln.settings import Settings
+from framekiln.settings import METRICS_FOLDER_VARIABLE, Settings
 
 DURATION_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 UNMATCHED = "unmatched"
-SHARED_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
-"""The variable that makes prometheus_client keep counters in files, when it is imported."""
 
 router = APIRouter()
 
@@ -54,7 +51,7 @@ class Metrics(Collector):
         self._depths: Sequence[QueueDepth] = ()
         self._frames: FrameCounts | None = None
         self._current.register(self)
-        self._folder = os.environ.get(SHARED_FOLDER)
+        self._folder = os.environ.get(METRICS_FOLDER_VARIABLE)
         if self._folder is None:
             ProcessCollector(registry=self._current)
         self.requests = Counter(

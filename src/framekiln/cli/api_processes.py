@@ -16,10 +16,7 @@ from framekiln.cli.port import listen
 from framekiln.cli.signals import END_WITHIN_S, run_until_signal
 from framekiln.cli.supervisor import RESTART_AT_ONCE, Supervisor
 from framekiln.kit.processes import Program
-from framekiln.settings import Settings
-
-METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""Where processes keep their counters, for each of them to add up; read by prometheus_client."""
+from framekiln.settings import METRICS_FOLDER_VARIABLE, Settings
 
 
 def serve_in_processes(settings: Settings, folder: Path) -> None:
@@ -33,7 +30,7 @@ async def _serve(settings: Settings, folder: Path) -> None:
     words = [word for number in files for word in ("--listener", str(number))]
     metrics = folder / "metrics"
     metrics.mkdir()
-    environment = {METRICS_FOLDER: str(metrics)}
+    environment = {METRICS_FOLDER_VARIABLE: str(metrics)}
     # A child writes to our pipe and cannot detect the terminal behind it.
     if settings.log_format == "auto" and sys.stderr.isatty():
         environment["FRAMEKILN_LOG_FORMAT"] = "console"
