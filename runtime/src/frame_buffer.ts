@@ -8,7 +8,7 @@
 
 const MARK_BYTES = 64;
 /** Smaller pictures are not worth looking for: memory that small has no region of its own. */
-const SMALLEST_BYTES = 256 * 1024;
+const MIN_BYTES = 256 * 1024;
 
 export class FrameBuffer {
   readonly bytes: Uint8ClampedArray<ArrayBuffer>;
@@ -17,7 +17,7 @@ export class FrameBuffer {
 
   constructor(sizeBytes: number) {
     this.bytes = new Uint8ClampedArray(sizeBytes);
-    this.mark = sizeBytes < SMALLEST_BYTES ? null : this.leaveMark();
+    this.mark = sizeBytes < MIN_BYTES ? null : this.leaveMark();
   }
 
   private leaveMark(): string {

@@ -30,7 +30,7 @@ export interface Mistakes {
 
 const MAX_WARNINGS = 20;
 const MAX_ELEMENTS = 1000;
-const LONGEST_VALUE = 80;
+const MAX_VALUE_CHARS = 80;
 const OTHERS: readonly string[] = ["ef-configuration", ...WRAPPERS, ...CONTROLS];
 
 export function findMistakes(scripts: FailedScripts, hasOurElements: boolean): Mistakes {
@@ -79,8 +79,8 @@ function unknownAttributes(elements: readonly Element[]): UnknownName[] {
       if (words === null && isKnownAttribute(vocabulary, name)) continue;
       found.push({
         element: selectorOf(element),
-        name: name.slice(0, LONGEST_VALUE),
-        value: words === null ? null : value.slice(0, LONGEST_VALUE),
+        name: name.slice(0, MAX_VALUE_CHARS),
+        value: words === null ? null : value.slice(0, MAX_VALUE_CHARS),
         known: words ?? vocabulary.attributes,
       });
     }

@@ -33,7 +33,7 @@ const SOUGHT = ["timeupdate", "seeked"];
 const ENDED = ["timeupdate", "pause", "ended"];
 /** As often as Chromium says how far a clip is. */
 const UPDATE_MS = 250;
-const SHORTEST_ROUND_MS = 40;
+const MIN_ROUND_MS = 40;
 
 export class NativeClip {
   readonly element: HTMLMediaElement;
@@ -274,7 +274,7 @@ export class NativeClip {
     const endMs = this.head.endMs(bounds);
     if (endMs === null || bounds.lengthMs <= 0) return;
     // Such short rounds get no events; the position is known without timers.
-    const isRestless = bounds.lengthMs < SHORTEST_ROUND_MS * this.element.playbackRate;
+    const isRestless = bounds.lengthMs < MIN_ROUND_MS * this.element.playbackRate;
     if (bounds.isLooped && isRestless) return;
     const delayMs = Math.max(0, Math.ceil(endMs - this.clock.nowMs()));
     this.endTimer = this.clock.after(delayMs, () => this.onEnd());

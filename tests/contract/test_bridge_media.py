@@ -14,7 +14,7 @@ from PIL import Image
 
 from framekiln.capture.browser import open_browser
 from framekiln.capture.network import (
-    LARGEST_BODY_BYTES,
+    MAX_BODY_BYTES,
     PageNetwork,
     Resource,
     file_resource,
@@ -137,9 +137,9 @@ async def test_files_and_sources_are_played(
 @pytest.mark.spec("4.4")
 async def test_a_track_of_over_64_mib_is_played_by_file_id(app: AppHarness, tmp_path: Path) -> None:
     small = make_clip(tmp_path / "small.mp4", replace(CLIP, duration_s=Fraction(1)))
-    large = pad_pictures(small, tmp_path / "large.mp4", by_bytes=LARGEST_BODY_BYTES // 9)
+    large = pad_pictures(small, tmp_path / "large.mp4", by_bytes=MAX_BODY_BYTES // 9)
     video = await ready_file(app, large.read_bytes())
-    assert max(track["byte_size"] for track in video["tracks"]) > LARGEST_BODY_BYTES
+    assert max(track["byte_size"] for track in video["tracks"]) > MAX_BODY_BYTES
     page = one_source_page(video["id"], by="id", length_ms=1000)
     info = await render(app, packed({"index.html": page.encode()}), duration_ms=1000)
     path = tmp_path / "film.mp4"
@@ -195,7 +195,7 @@ window.renderReady = compare();</script>"""
 @pytest.mark.spec("4.4")
 def test_files_over_64_mib_come_whole_and_in_parts(tmp_path: Path) -> None:
     """Once, an answer of 90 MiB hung the film for ever; then, it was refused."""
-    size = LARGEST_BODY_BYTES + (1 << 20) + 1
+    size = MAX_BODY_BYTES + (1 << 20) + 1
     path = tmp_path / "large"
     with path.open("wb") as file:
         file.write(b"\0\0\0\7\0\0\0\x08")

@@ -25,7 +25,7 @@ from tests.support.stock_media import stock_makers
 from tests.support.timeouts import FILM_LIMITS
 
 FRAMES = 60
-LEAST_SSIM, LEAST_MEAN_SSIM = 0.99, 0.995
+MIN_SSIM, MIN_MEAN_SSIM = 0.99, 0.995
 GOLDENS = ("kinetic-type", "news-ticker", "slideshow-with-music", "world-text")
 
 PAGE = """<!doctype html><style>
@@ -66,9 +66,9 @@ def order(html: str, method: PageMethod = PageMethod.COMPOSED) -> FilmOrder:
     )
 
 
-def check(found: list[Likeness], *, least: float = LEAST_SSIM) -> None:
+def check(found: list[Likeness], *, least: float = MIN_SSIM) -> None:
     assert min(each.ssim for each in found) >= least
-    assert float(np.mean([each.ssim for each in found])) >= LEAST_MEAN_SSIM
+    assert float(np.mean([each.ssim for each in found])) >= MIN_MEAN_SSIM
     assert all(each.is_close for each in found)
 
 

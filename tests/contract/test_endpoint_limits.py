@@ -31,7 +31,7 @@ pytestmark = pytest.mark.spec("4.7")
 
 RUNS = 30
 OF_ENDPOINT, OF_NARROW, OF_WIDE = 5, 2, 4
-LONGEST_MS = 600_000
+MAX_TIMEOUT_MS = 600_000
 WORKER = """
 import asyncio, sys
 from pathlib import Path
@@ -100,7 +100,7 @@ async def test_limits_hold_over_two_workers_when_one_is_killed(
     with TlsReceiver(endpoints.certificate) as endpoint_receiver:
         endpoint_receiver.answer_by(counting.answer)
         endpoint = await endpoints.create_endpoint(
-            endpoint_receiver.url(), max_concurrency=OF_ENDPOINT, timeout_ms=LONGEST_MS
+            endpoint_receiver.url(), max_concurrency=OF_ENDPOINT, timeout_ms=MAX_TIMEOUT_MS
         )
         steps = {
             name: step("endpoint", with_={"endpoint_id": endpoint["id"], "max_concurrency": limit})

@@ -19,7 +19,7 @@ from framekiln.engine.page.host import PageHost
 from framekiln.kit.errors import FramekilnError
 from framekiln.media.decode.frame_source import FrameSource
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.lottie_file import LARGEST_LOTTIE_BYTES
+from framekiln.media.lottie_file import MAX_LOTTIE_BYTES
 from framekiln.media.probe.media_file import probe_media
 from framekiln.media.probe.probed_source import ProbedSource
 from framekiln.media.probe.source import probe_source, probe_source_task
@@ -295,7 +295,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "no length": (b'{"w": 1, "h": 1, "fr": 30, "ip": 9, "op": 9}', "op must be more than ip"),
     "an endless rate": (b'{"w": 1, "h": 1, "fr": Infinity, "op": 9}', "fr must be at most"),
     "cut off": (b'{"w": 1, "h"', "looks like JSON, but is not"),
-    "a large animation": (b'{"w": 1}' + b" " * LARGEST_LOTTIE_BYTES, "at most 16777216 are read"),
+    "a large animation": (b'{"w": 1}' + b" " * MAX_LOTTIE_BYTES, "at most 16777216 are read"),
 }
 
 

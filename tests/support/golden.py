@@ -27,7 +27,7 @@ from tests.support.timeouts import FILM_LIMITS
 FOLDER = Path(__file__).parents[1] / "e2e" / "renders"
 GOLDEN_QUALITY = 95
 # The golden of a still is smaller than the image itself.
-LARGEST_GOLDEN_PX = 480
+MAX_GOLDEN_PX = 480
 # The similarity of whole images misses a single wrong word; tiles do not.
 TILE_PX = 16
 
@@ -178,5 +178,5 @@ def _worst_tile(a: Picture, b: Picture) -> float:
 
 def _reduced(picture: Picture) -> Picture:
     image = Image.fromarray(picture)
-    image.thumbnail((LARGEST_GOLDEN_PX, LARGEST_GOLDEN_PX), Image.Resampling.BOX)
+    image.thumbnail((MAX_GOLDEN_PX, MAX_GOLDEN_PX), Image.Resampling.BOX)
     return np.asarray(image)

@@ -29,7 +29,7 @@ from tests.support.timeouts import FILM_LIMITS
 
 FOLDER = Path(__file__).parents[1] / "e2e" / "videos"
 COLUMNS, ROWS = 3, 2
-LONGEST_CELL_PX = 240
+MAX_CELL_PX = 240
 QUALITY = 93
 STRETCH_S = Fraction(1, 10)
 # Allowed differences of encoders: a fraction of the loudness, and noise near silence.
@@ -157,5 +157,5 @@ def film_video(
 
 def _reduced(picture: Picture) -> Picture:
     image = Image.fromarray(picture)
-    image.thumbnail((LONGEST_CELL_PX, LONGEST_CELL_PX), Image.Resampling.BOX)
+    image.thumbnail((MAX_CELL_PX, MAX_CELL_PX), Image.Resampling.BOX)
     return np.asarray(image)

@@ -13,8 +13,8 @@ const STYLES = `
   :host { display: block; }
   canvas { display: block; width: 100%; height: 100%; }
 `;
-const LARGEST_FFT = 32_768;
-const LONGEST_DECAY = 60;
+const MAX_FFT = 32_768;
+const MAX_DECAY = 60;
 
 let styles: CSSStyleSheet | null = null;
 
@@ -96,11 +96,11 @@ export class WaveformElement extends TimedElement {
 
 function analysisFor(target: MediaElement): Analysis {
   const fftSize = numberIn(target.attribute("fft-size"), 128);
-  const power = Math.round(Math.log2(Math.min(Math.max(fftSize, 32), LARGEST_FFT)));
+  const power = Math.round(Math.log2(Math.min(Math.max(fftSize, 32), MAX_FFT)));
   const decay = Math.round(numberIn(target.attribute("fft-decay"), 8));
   return {
     fftSize: 2 ** power,
-    decayFrames: Math.min(Math.max(decay, 1), LONGEST_DECAY),
+    decayFrames: Math.min(Math.max(decay, 1), MAX_DECAY),
     gain: numberIn(target.attribute("fft-gain"), 3),
   };
 }

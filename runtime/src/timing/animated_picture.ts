@@ -22,12 +22,12 @@ export function pictureAt({ endsMs, plays }: AnimatedPicture, sinceMs: number): 
 /** How many characters of a data address are looked at: enough for all that stands in front. */
 const SCANNED_CHARACTERS = 4096;
 /** Chromium refuses longer addresses, in which it is handed over. */
-const LONGEST_ADDRESS = 1_500_000;
+const MAX_ADDRESS_CHARS = 1_500_000;
 
 /** Whether a picture in a data address begins like one that may move. */
 export function mayMove(address: string): boolean {
   const match = /^data:image\/[a-z0-9.+-]+;base64,/i.exec(address);
-  if (match === null || address.length > LONGEST_ADDRESS) return false;
+  if (match === null || address.length > MAX_ADDRESS_CHARS) return false;
   const written = address.slice(match[0].length, match[0].length + SCANNED_CHARACTERS);
   const head = decoded(written.replace(/\s/g, ""));
   if (head.startsWith("GIF8")) return true;

@@ -15,11 +15,11 @@ import type { SoundPieces } from "./sound_pieces.ts";
  * How long a context is heard: Chromium keeps its unused result, 11 MiB a minute, and sets memory
  * aside for all of it. A page that makes a context for each of its sounds makes many short ones.
  */
-const LONGEST_S = 3600;
+const MAX_DURATION_S = 3600;
 const LONG_ONES = 4;
-const LONGEST_OTHERS_S = 600;
+const MAX_FURTHER_DURATION_S = 600;
 /** As many samples as an analyser remembers. */
-const LONGEST_STEP = 32_768;
+const MAX_STEP_FRAMES = 32_768;
 const CHANNELS = 2;
 
 const Native = OfflineAudioContext;
@@ -44,14 +44,14 @@ export class RenderedContext {
   readonly film: Film;
   private readonly taps: AnalyserNode[];
   private readonly elements: ElementSound[] = [];
-  private readonly latest = new Float32Array(LONGEST_STEP);
+  private readonly latest = new Float32Array(MAX_STEP_FRAMES);
   private rendering: Promise<AudioBuffer> | null = null;
   private isOver = false;
 
   constructor(number: number, rateHz: number, film: Film) {
     this.number = number;
     this.film = film;
-    this.longestS = number < LONG_ONES ? LONGEST_S : LONGEST_OTHERS_S;
+    this.longestS = number < LONG_ONES ? MAX_DURATION_S : MAX_FURTHER_DURATION_S;
     this.native = new Native(1, this.longestS * rateHz, rateHz);
     this.clock = new AudioClock(rateHz, film.nowMs());
     const mixed = new GainNode(this.native, {
@@ -61,7 +61,7 @@ export class RenderedContext {
     const split = new ChannelSplitterNode(this.native, { numberOfOutputs: CHANNELS });
     mixed.connect(split);
     this.taps = Array.from({ length: CHANNELS }, (_, channel) => {
-      const tap = new AnalyserNode(this.native, { fftSize: LONGEST_STEP, channelCount: 1 });
+      const tap = new AnalyserNode(this.native, { fftSize: MAX_STEP_FRAMES, channelCount: 1 });
       // It leads nowhere: connected to the output, one of them would miss the first quantum.
       split.connect(tap, channel);
       return tap;
@@ -87,8 +87,8 @@ export class RenderedContext {
   /** Render what the film needs until now. */
   async advance(nowMs: number, pieces: SoundPieces): Promise<void> {
     for (const run of this.clock.due(nowMs)) {
-      for (let from = run.from; from < run.to && !this.isOver; from += LONGEST_STEP) {
-        const to = Math.min(from + LONGEST_STEP, run.to);
+      for (let from = run.from; from < run.to && !this.isOver; from += MAX_STEP_FRAMES) {
+        const to = Math.min(from + MAX_STEP_FRAMES, run.to);
         const part = { from, to, place: run.place + from - run.from };
         for (const element of this.elements) element.feed(part, this.clock.rateHz);
         await this.render(to);
@@ -121,7 +121,7 @@ export class RenderedContext {
     const samples = new Float32Array(CHANNELS * count);
     for (const [channel, tap] of this.taps.entries()) {
       tap.getFloatTimeDomainData(this.latest);
-      const newest = this.latest.subarray(LONGEST_STEP - count);
+      const newest = this.latest.subarray(MAX_STEP_FRAMES - count);
       for (let at = 0; at < count; at += 1) samples[CHANNELS * at + channel] = newest[at] ?? 0;
     }
     const { number: context, clock } = this;

@@ -35,7 +35,7 @@ _PIECE_BYTES: Final = 6 << 20
 # animation frames itself is drawn meanwhile.
 _QUIET_ROUNDS: Final = 24
 _FIRST_STEP_US: Final = 1
-_LONGEST_STEP_US: Final = 1_000
+_MAX_STEP_US: Final = 1_000
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class BridgedPage(Page):
             if self._is_there():
                 return True
             self._clock.advance(step_us)
-            step_us = min(step_us * 2, _LONGEST_STEP_US)
+            step_us = min(step_us * 2, _MAX_STEP_US)
         return self._is_there()
 
     def _draw_until_there(self, number: int) -> None:
@@ -158,7 +158,7 @@ class BridgedPage(Page):
                     f" frame is ready within {within_s:g} s: frameReady({number}) was not called",
                     waiting_for=[f"frameReady({number})"],
                 )
-            self._clock.advance(_LONGEST_STEP_US)
+            self._clock.advance(_MAX_STEP_US)
             self.redraw()
 
 

@@ -10,7 +10,7 @@ _MIB: Final = 1 << 20
 _MAX_MEMORY_MIB: Final = 4096
 # The kernel's own limits only back up the watchdog, which can say what was exceeded. They count
 # reserved memory, such as the stacks of threads and the silence of long sounds, so they are higher.
-_LEAST_DATA_BYTES: Final = 16 << 30
+_MIN_DATA_BYTES: Final = 16 << 30
 _SPARE: Final = 2
 
 
@@ -59,7 +59,7 @@ class BrowserLimits:
 
     def kernel_limits(self, *, counts_threads: bool) -> list[str]:
         """Return options of `prlimit`. `counts_threads` needs a user namespace of its own."""
-        data_bytes = max(self.memory_bytes * _SPARE, _LEAST_DATA_BYTES)
+        data_bytes = max(self.memory_bytes * _SPARE, _MIN_DATA_BYTES)
         options = ["--core=0", f"--fsize={self.tmpfs_bytes}", f"--data={data_bytes}"]
         # No thread, such as one for audio, comes before those of other programs.
         options += ["--rtprio=0", "--nice=0"]

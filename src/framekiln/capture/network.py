@@ -17,7 +17,7 @@ from framekiln.capture.cdp import CdpConnection, Params
 # A trustworthy origin by definition, so that pages get the APIs of secure contexts.
 PAGE_URL: Final = "http://127.0.0.1/"
 
-LARGEST_BODY_BYTES: Final = 64 << 20
+MAX_BODY_BYTES: Final = 64 << 20
 """Chromium accepts messages of 100 MiB, base64 adds a third; with more than that it hangs."""
 _PIECE_BYTES: Final = 8 << 20
 """The size of the parts in which a larger file is sent."""
@@ -142,7 +142,7 @@ class PageNetwork:
         # Only the composition itself is a document: a page may not navigate away.
         found = None if kind == "Document" else self.lookup(url)
         if found is not None and isinstance(found.body, bytes):
-            found = found if len(found.body) <= LARGEST_BODY_BYTES else None
+            found = found if len(found.body) <= MAX_BODY_BYTES else None
         # Chromium requests an icon on its own; it is not a request of the page.
         if found is None and url != PAGE_URL + "favicon.ico":
             self._remember(url)
@@ -181,7 +181,7 @@ def _part_of(
     """
     body = resource.body
     size = len(body) if isinstance(body, bytes) else body.size_bytes
-    is_large = size > LARGEST_BODY_BYTES
+    is_large = size > MAX_BODY_BYTES
     if resource.status != _OK or (asked is None and not is_large):
         return resource
     if asked is None and kind not in _SCRIPTED:
@@ -190,7 +190,7 @@ def _part_of(
     if start >= size:
         total = ("Content-Range", f"bytes */{size}")
         return replace(resource, body=b"", status=_NO_SUCH_PART, headers=(*resource.headers, total))
-    end = min(stop or size, size, start + (_PIECE_BYTES if is_large else LARGEST_BODY_BYTES))
+    end = min(stop or size, size, start + (_PIECE_BYTES if is_large else MAX_BODY_BYTES))
     part = body[start:end] if isinstance(body, bytes) else body.read(start, end)
     headers = (
         ("Content-Range", f"bytes {start}-{end - 1}/{size}"),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from framekiln.capture.process_memory import Block, find_blocks
 
-_SHORTEST_MARK_BYTES: Final = 32
+_MIN_MARK_BYTES: Final = 32
 
 
 class PageBuffers:
@@ -36,7 +36,7 @@ class PageBuffers:
             start = bytes.fromhex(mark)
         except ValueError:
             return None
-        if len(start) < _SHORTEST_MARK_BYTES:
+        if len(start) < _MIN_MARK_BYTES:
             return None
         found = find_blocks(self._browser_pid, "renderer", start=start, size_bytes=size_bytes)
         # Two addresses have the same random bytes: one is a copy, and it is unknown which.

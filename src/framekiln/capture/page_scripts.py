@@ -15,7 +15,7 @@ _SEED: Final = 20_250_101
 RUNTIME_URL: Final = "framekiln-runtime.js"
 """The name of our runtime in stack traces."""
 _MAX_CHARACTERS: Final = 1000
-_LONGEST_URL: Final = 200
+_MAX_URL_CHARS: Final = 200
 _STACK_LINE: Final = "    at "
 
 
@@ -105,6 +105,6 @@ def _place(details: Params, author_position: AuthorPosition) -> str:
             line, column = author_position(line, column)
         elif url:
             shown = url.removeprefix(PAGE_URL.rstrip("/")) if url.startswith(PAGE_URL) else url
-            script = f" of {shown[:_LONGEST_URL]}"
+            script = f" of {shown[:_MAX_URL_CHARS]}"
         return f" at line {line + 1}, column {column + 1}{script}"
     return ""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from framekiln.capture.process_tree import processes_of_type
 
-_LARGEST_REGION_BYTES: Final = 512 << 20
+_MAX_REGION_BYTES: Final = 512 << 20
 # Such blocks start near the beginning of their memory region; reading whole regions is slow.
 _SEARCHED_BYTES: Final = 4 << 20
 
@@ -87,5 +87,5 @@ def _writable_regions(pid: int, *, at_least: int) -> Iterator[tuple[int, int]]:
     for line in maps.splitlines():
         span, permissions = line.split()[:2]
         start, end = (int(part, 16) for part in span.split("-"))
-        if permissions.startswith("rw") and at_least <= end - start <= _LARGEST_REGION_BYTES:
+        if permissions.startswith("rw") and at_least <= end - start <= _MAX_REGION_BYTES:
             yield start, end

@@ -18,7 +18,7 @@ from framekiln.capture.page_session import PageSession
 
 _BINDING: Final = "__framekilnSound"
 # Scripts see played audio and `ended` events after each step; also at low frame rates.
-_LONGEST_STEP_US: Final = 40_000
+_MAX_STEP_US: Final = 40_000
 # The page time that a step may take; the frame itself is drawn on time.
 _MARGIN_US: Final = 50
 _MAX_HELD_BYTES: Final = 4 << 20
@@ -28,7 +28,7 @@ _MAX_SOUNDS: Final = 256
 # The range that Chromium allows.
 _RATES_HZ: Final = range(3_000, 768_001)
 _FIRST_PAUSE_S: Final = 0.0002
-_LONGEST_PAUSE_S: Final = 0.02
+_MAX_PAUSE_S: Final = 0.02
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ class WebAudio:
 
     def advance_to(self, at_us: int) -> None:
         """Advance the page's clock to a time of the film, and render all audio up to it."""
-        while self.has_begun and self._at_us + _LONGEST_STEP_US < at_us:
-            step_us = (self._at_us // _LONGEST_STEP_US + 1) * _LONGEST_STEP_US
+        while self.has_begun and self._at_us + _MAX_STEP_US < at_us:
+            step_us = (self._at_us // _MAX_STEP_US + 1) * _MAX_STEP_US
             self._clock.advance_to(step_us)
             self._render(step_us)
         self._clock.advance_to(at_us - _MARGIN_US if self.has_begun else at_us)
@@ -128,7 +128,7 @@ class WebAudio:
                 )
             # Each check advances the page's time, so check less and less often.
             time.sleep(pause_s)
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            pause_s = min(2 * pause_s, _MAX_PAUSE_S)
             self._clock.advance(CREEP_US)
 
     def _is_done(self) -> bool:

@@ -12,7 +12,7 @@ from framekiln.kit.errors import Unavailable
 _ANSWER_WITHIN_S: Final = 10
 _BACKLOG: Final = 2048
 """Connections that wait for a process to accept them."""
-_LONGEST_ANSWER_BYTES: Final = 4096
+_MAX_ANSWER_BYTES: Final = 4096
 # The keys in our response to /readyz, unlike that of any other program; see `api/health.py`.
 _OUR_CHECKS: Final = {"database", "storage"}
 
@@ -88,7 +88,7 @@ def is_service_at(host: str, port: int) -> bool:
     connection = HTTPConnection(reachable, port, timeout=_ANSWER_WITHIN_S)
     try:
         connection.request("GET", "/readyz")
-        health = json.loads(connection.getresponse().read(_LONGEST_ANSWER_BYTES))
+        health = json.loads(connection.getresponse().read(_MAX_ANSWER_BYTES))
         return set(health["checks"]) == _OUR_CHECKS
     except (OSError, HTTPException, ValueError, TypeError, KeyError):
         return False

@@ -13,10 +13,10 @@ from framekiln.client.errors import EndedBadly, ServiceRefused, ServiceUnreachab
 RETRY_WITHIN_S: Final = 120.0
 """How long a request is retried."""
 _FIRST_PAUSE_S: Final = 0.2
-_LONGEST_PAUSE_S: Final = 5.0
+_MAX_PAUSE_S: Final = 5.0
 _TIMEOUT: Final = httpx.Timeout(60.0, connect=10.0)
 _TOO_MANY_REQUESTS: Final = 429
-_LONGEST_MESSAGE: Final = 500
+_MAX_MESSAGE_CHARS: Final = 500
 
 Json = dict[str, Any]
 
@@ -113,7 +113,7 @@ class Retry:
         if time.monotonic() + pause_s > self._deadline:
             return False
         self._sleep(pause_s)
-        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        self._pause_s = min(2 * self._pause_s, _MAX_PAUSE_S)
         return True
 
 
@@ -147,7 +147,7 @@ def raise_for_error(answer: httpx.Response) -> None:
         return
     raw = _error_body(answer)
     message = _issues(raw) or str(raw.get("message") or raw.get("error") or answer.reason_phrase)
-    text = f"{message[:_LONGEST_MESSAGE]} ({answer.status_code})"
+    text = f"{message[:_MAX_MESSAGE_CHARS]} ({answer.status_code})"
     if answer.is_server_error or answer.status_code == _TOO_MANY_REQUESTS:
         raise ServiceUnreachable(
             f"the service cannot do this now: {text}",

@@ -16,7 +16,7 @@ from framekiln.client.model import (
 from framekiln.kit.ids import new_uuid, parse_uuid
 
 _PIPELINES: Final = "/api/v1/pipelines"
-_LARGEST_PAGE: Final = 100
+_MAX_PAGE_ITEMS: Final = 100
 
 
 class RemotePipelines:
@@ -42,7 +42,7 @@ class RemotePipelines:
         """Yield pipelines, newest first."""
         # Omitted if false: a flag that is off is not part of the query.
         archived = "true" if include_archived else None
-        query = {"limit": _LARGEST_PAGE, "include_archived": archived}
+        query = {"limit": _MAX_PAGE_ITEMS, "include_archived": archived}
         return map(
             RemotePipeline.of, iter_items(self._connection, _PIPELINES, "pipelines", **query)
         )
@@ -89,7 +89,7 @@ class RemotePipelines:
 
 _RUNS: Final = "/api/v1/pipeline-runs"
 _FIRST_PAUSE_S: Final = 0.25
-_LONGEST_PAUSE_S: Final = 2.0
+_MAX_PAUSE_S: Final = 2.0
 
 OnRun = Callable[[RemoteRun], None]
 """Called with a run each time it was fetched."""
@@ -143,7 +143,7 @@ class RemoteRuns:
             if run.has_ended:
                 return run
             # After a change, more changes are likely soon.
-            pause_s = _FIRST_PAUSE_S if run != before else min(1.5 * pause_s, _LONGEST_PAUSE_S)
+            pause_s = _FIRST_PAUSE_S if run != before else min(1.5 * pause_s, _MAX_PAUSE_S)
             before = run
             self._connection.sleep(pause_s)
 

@@ -17,10 +17,10 @@ from framekiln.compositor.picture import Picture
 from framekiln.compositor.rect import PixelRect
 from framekiln.media.redaction import ShownFrame, redact
 
-_LEAST_MARGIN_PX: Final = 8
+_MIN_MARGIN_PX: Final = 8
 _MARGIN: Final = 0.05
 """A fraction of a box's side, added on either side, because people draw boxes tight."""
-_LONGEST_HOLD_MS: Final = Fraction(50)
+_MAX_HOLD_MS: Final = Fraction(50)
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class RedactionBox:
 
     def pixel_rect(self, width_px: int, height_px: int) -> PixelRect:
         """Return the pixels to hide: with a margin and even sides, inside the picture."""
-        across = max(_LEAST_MARGIN_PX, _MARGIN * (self.right - self.left) * width_px)
-        down = max(_LEAST_MARGIN_PX, _MARGIN * (self.bottom - self.top) * height_px)
+        across = max(_MIN_MARGIN_PX, _MARGIN * (self.right - self.left) * width_px)
+        down = max(_MIN_MARGIN_PX, _MARGIN * (self.bottom - self.top) * height_px)
         around = PixelRect.around(
             self.left * width_px - across,
             self.top * height_px - down,
@@ -88,7 +88,7 @@ class MovingBox:
 
     def is_shown_between(self, from_ms: Fraction, until_ms: Fraction) -> bool:
         """Return whether a frame shows the box, which is extended by half a frame at either end."""
-        hold_ms = min((until_ms - from_ms) / 2, _LONGEST_HOLD_MS)
+        hold_ms = min((until_ms - from_ms) / 2, _MAX_HOLD_MS)
         is_begun = until_ms > self.start_ms or from_ms >= self.start_ms - hold_ms
         return is_begun and from_ms <= self.end_ms + hold_ms
 
@@ -124,9 +124,9 @@ class RedactionBoxes:
 
     def areas_between(self, from_ms: Fraction, until_ms: Fraction) -> list[RedactionBox]:
         """Return the areas to hide in the frame of this span of time."""
-        while self._waiting and self._waiting[-1].start_ms <= until_ms + _LONGEST_HOLD_MS:
+        while self._waiting and self._waiting[-1].start_ms <= until_ms + _MAX_HOLD_MS:
             self._begun.append(self._waiting.pop())
-        self._begun = [path for path in self._begun if path.end_ms + _LONGEST_HOLD_MS >= from_ms]
+        self._begun = [path for path in self._begun if path.end_ms + _MAX_HOLD_MS >= from_ms]
         touching = (path for path in self._begun if path.is_shown_between(from_ms, until_ms))
         return [path.area_between(from_ms, until_ms) for path in touching]
 

@@ -29,7 +29,7 @@ _TYPES = {
 _SCRIPTS = {".html", ".htm", ".js", ".mjs", ".cjs"}
 _SCRIPT_ENDING: Final = re.compile(rb"\.(?:[cm]?js|html?)\b")
 _NO_PATH: Final = re.compile(rb"[^\w./@+~%-]")
-_LONGEST_NAME_BYTES: Final = 200
+_MAX_NAME_BYTES: Final = 200
 _MAX_NAMED: Final = 1000
 
 
@@ -127,7 +127,7 @@ def _named_scripts(text: bytes) -> set[str]:
     found = set()
     for ending in _SCRIPT_ENDING.finditer(text):
         # Search backwards from the extension: megabytes of text may consist of name characters.
-        before = text[max(0, ending.start() - _LONGEST_NAME_BYTES) : ending.end()]
+        before = text[max(0, ending.start() - _MAX_NAME_BYTES) : ending.end()]
         found.add(_NO_PATH.split(before)[-1].decode(errors="replace"))
     return found
 

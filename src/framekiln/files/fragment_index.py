@@ -19,8 +19,8 @@ _TYPES: Final = ("audio", "video")
 _SEGMENT_FIELDS: Final = ("cts", "dts", "duration", "offset", "size")
 _TRACK_ID: Final = re.compile(r"[1-9][0-9]{0,3}|10000")
 _MAX_TRACKS: Final = 64
-_LARGEST: Final = (1 << 53) - 1
-_LARGEST_SIDE_PX: Final = 1 << 16
+_MAX_NUMBER: Final = (1 << 53) - 1
+_MAX_SIDE_PX: Final = 1 << 16
 
 
 FRAGMENT_INDEX_TASK: Final = "framekiln.files.fragment_index:fragment_index_task"
@@ -99,7 +99,7 @@ def _check_entry(key: str, entry: Any, size: int | None) -> None:
     _check_number(entry, "duration", where)
     for side in ("width", "height"):
         if entry.get(side) is not None:
-            _check_number(entry, side, where, most=_LARGEST_SIDE_PX)
+            _check_number(entry, side, where, most=_MAX_SIDE_PX)
     _check_span(entry.get("initSegment"), f"{where}: initSegment", size)
     segments = entry.get("segments")
     if not isinstance(segments, list):
@@ -112,7 +112,7 @@ def _check_segment(segment: Any, where: str, size: int | None) -> None:
     _check_span(segment, where, size)
     for name in _SEGMENT_FIELDS:
         # The first frame may come before time zero.
-        _check_number(segment, name, where, least=-_LARGEST)
+        _check_number(segment, name, where, least=-_MAX_NUMBER)
 
 
 def _check_span(span: Any, where: str, size: int | None) -> None:
@@ -125,7 +125,7 @@ def _check_span(span: Any, where: str, size: int | None) -> None:
 
 
 def _check_number(
-    entry: dict[str, Any], name: str, where: str, *, least: int = 0, most: int = _LARGEST
+    entry: dict[str, Any], name: str, where: str, *, least: int = 0, most: int = _MAX_NUMBER
 ) -> None:
     value = entry.get(name)
     # In Python, True is an int.

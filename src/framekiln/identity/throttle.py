@@ -15,7 +15,7 @@ from typing import Final
 
 FREE_ATTEMPTS: Final = 5
 """Attempts of a source for an address before it has to wait."""
-LONGEST_WAIT: Final = timedelta(minutes=1)
+MAX_DELAY: Final = timedelta(minutes=1)
 FORGET_AFTER: Final = timedelta(minutes=15)
 """After the last attempt."""
 BUSY_FAILURES: Final = 50
@@ -45,7 +45,7 @@ class LoginAttempts:
         if surplus < 0:
             return timedelta(0)
         # The exponent is capped: the longest wait is reached long before.
-        pause = min(timedelta(seconds=2 ** min(surplus, 30)), LONGEST_WAIT)
+        pause = min(timedelta(seconds=2 ** min(surplus, 30)), MAX_DELAY)
         return self.last_at + pause - now
 
 

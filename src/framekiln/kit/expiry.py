@@ -5,7 +5,7 @@ from typing import Final
 
 from framekiln.kit.errors import InvalidInput
 
-LONGEST_RETENTION: Final = timedelta(days=30)
+MAX_RETENTION: Final = timedelta(days=30)
 
 
 class InvalidDatetime(InvalidInput):
@@ -33,9 +33,9 @@ def parse_expiry(value: object, *, now: datetime) -> datetime | None:
     instant = _parse(value)
     if instant <= now:
         raise MustBeFuture(f"expires_at {value} is not in the future", field="expires_at")
-    if instant > now + LONGEST_RETENTION:
+    if instant > now + MAX_RETENTION:
         raise ExceedsMaxRetention(
-            f"expires_at {value} is more than {LONGEST_RETENTION.days} days away",
+            f"expires_at {value} is more than {MAX_RETENTION.days} days away",
             field="expires_at",
         )
     return instant

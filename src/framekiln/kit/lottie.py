@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Final
 
 # Larger values cannot be drawn or played, and fractions would grow needlessly.
-_LARGEST: Final = 10**9
+_MAX_NUMBER: Final = 10**9
 
 
 class NotLottie(ValueError):
@@ -51,6 +51,6 @@ def _number(animation: Mapping[str, object], name: str) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise NotLottie(f"{name} must be a number above 0")
     # NaN is not within the bounds either.
-    if not -_LARGEST <= value <= _LARGEST:
-        raise NotLottie(f"{name} must be at most {_LARGEST}")
+    if not -_MAX_NUMBER <= value <= _MAX_NUMBER:
+        raise NotLottie(f"{name} must be at most {_MAX_NUMBER}")
     return Fraction(str(value))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from framekiln.kit.media_kind import MediaKind
-from framekiln.media.captions import LARGEST_BYTES, MAX_CUES, read_captions
+from framekiln.media.captions import MAX_BYTES, MAX_CUES, read_captions
 from framekiln.media.errors import UnreadableCaptions
 from framekiln.media.sniff import HEAD_BYTES, sniff
 
@@ -33,7 +33,7 @@ def caption_check_task(
 ) -> dict[str, Any]:
     """Return the facts of the caption file at `source`, for `run_confined`."""
     with Path(args["source"]).open("rb") as file:
-        return asdict(check_captions(file.read(LARGEST_BYTES + 1)))
+        return asdict(check_captions(file.read(MAX_BYTES + 1)))
 
 
 def check_captions(data: bytes) -> CaptionFacts:
@@ -70,10 +70,8 @@ def _count_json(data: bytes) -> int:
 
 
 def _load(data: bytes) -> Any:
-    if len(data) > LARGEST_BYTES:
-        raise UnreadableCaptions(
-            f"the file has {len(data)} bytes; at most {LARGEST_BYTES} are read"
-        )
+    if len(data) > MAX_BYTES:
+        raise UnreadableCaptions(f"the file has {len(data)} bytes; at most {MAX_BYTES} are read")
     try:
         return json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

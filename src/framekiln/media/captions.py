@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 from framekiln.kit.cancellation import check_cancelled
 from framekiln.media.errors import UnreadableCaptions
 
-LARGEST_BYTES: Final = 2 << 20
+MAX_BYTES: Final = 2 << 20
 MAX_CUES: Final = 100_000
 MAX_WORDS: Final = 300_000
 MAX_AT_ONCE: Final = 50
@@ -103,10 +103,8 @@ class CaptionSpans:
 def caption_bytes(path: Path) -> bytes:
     """Return the content of a caption file of any format; a larger one is not read at all."""
     size_bytes = path.stat().st_size
-    if size_bytes > LARGEST_BYTES:
-        raise UnreadableCaptions(
-            f"the file has {size_bytes} bytes; at most {LARGEST_BYTES} are read"
-        )
+    if size_bytes > MAX_BYTES:
+        raise UnreadableCaptions(f"the file has {size_bytes} bytes; at most {MAX_BYTES} are read")
     return path.read_bytes()
 
 
@@ -187,10 +185,8 @@ def _check_overlap(cues: Sequence[_Cue]) -> None:
 
 
 def _decode(data: bytes) -> str:
-    if len(data) > LARGEST_BYTES:
-        raise UnreadableCaptions(
-            f"the file has {len(data)} bytes; at most {LARGEST_BYTES} are read"
-        )
+    if len(data) > MAX_BYTES:
+        raise UnreadableCaptions(f"the file has {len(data)} bytes; at most {MAX_BYTES} are read")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -22,7 +22,7 @@ from framekiln.media.errors import UnreadableMedia
 from framekiln.media.gif_delays import with_browser_delays
 from framekiln.media.sniff import HEAD_BYTES, sniff
 
-LARGEST_SIDE_PX: Final = 8192
+MAX_SIDE_PX: Final = 8192
 MAX_STREAMS: Final = 32
 
 MAX_CHANNELS: Final = 64
@@ -33,7 +33,7 @@ _OPTIONS: Final = {
     # For the decoders that FFmpeg opens to find out about the tracks; ours are checked below.
     "codec_whitelist": ",".join(sorted(DECODERS)),
     "protocol_whitelist": "file",
-    "max_pixels": str(LARGEST_SIDE_PX**2),
+    "max_pixels": str(MAX_SIDE_PX**2),
 }
 
 
@@ -128,10 +128,10 @@ def _check_video(stream: VideoStream, path: Path) -> None:
     # Cover art is never decoded.
     if not _is_cover(stream):
         require_decoder(stream, path)
-    if max(stream.width, stream.height) > LARGEST_SIDE_PX:
+    if max(stream.width, stream.height) > MAX_SIDE_PX:
         raise UnreadableMedia(
             f"{path.name}: frames of {stream.width}x{stream.height};"
-            f" at most {LARGEST_SIDE_PX} pixels a side are supported"
+            f" at most {MAX_SIDE_PX} pixels a side are supported"
         )
 
 

@@ -7,15 +7,15 @@ from typing import Any, Final
 from framekiln.kit.lottie import NotLottie, lottie_facts
 from framekiln.media.errors import UnreadableMedia
 
-LARGEST_LOTTIE_BYTES: Final = 16 << 20
+MAX_LOTTIE_BYTES: Final = 16 << 20
 
 
 def read_lottie(path: Path) -> dict[str, Any]:
     """Return the Lottie animation in a file, or raise `UnreadableMedia`."""
     size_bytes = path.stat().st_size
-    if size_bytes > LARGEST_LOTTIE_BYTES:
+    if size_bytes > MAX_LOTTIE_BYTES:
         raise UnreadableMedia(
-            f"an animation of {size_bytes} bytes; at most {LARGEST_LOTTIE_BYTES} are read"
+            f"an animation of {size_bytes} bytes; at most {MAX_LOTTIE_BYTES} are read"
         )
     try:
         animation = json.loads(path.read_bytes())

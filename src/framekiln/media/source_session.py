@@ -35,9 +35,9 @@ _COPIES: Final = "framekiln.media.remux.coded_source"
 """Imported in advance, too."""
 _AT_ONCE: Final = 32
 _FRACTION: Final = re.compile(r"-?[0-9]{1,30}(/[1-9][0-9]{0,29})?")
-_LONGEST_TEXT_CHARS: Final = 100
+_MAX_TEXT_CHARS: Final = 100
 _MAX_FRAMES: Final = 20_000
-_LARGEST_SIDE_PX: Final = 16_384
+_MAX_SIDE_PX: Final = 16_384
 _MAX_PIXELS: Final = 8192 * 8192
 # The frame that is shown stays whole while the next one is written.
 _SLOTS: Final = 2
@@ -163,8 +163,8 @@ class SessionImage:
         self._source = source
         facts = source.facts
         self.size: tuple[int, int] = (
-            _whole(source, facts.get("width_px"), most=_LARGEST_SIDE_PX),
-            _whole(source, facts.get("height_px"), most=_LARGEST_SIDE_PX),
+            _whole(source, facts.get("width_px"), most=_MAX_SIDE_PX),
+            _whole(source, facts.get("height_px"), most=_MAX_SIDE_PX),
         )
         if self.size[0] * self.size[1] > _MAX_PIXELS:
             source.refuse("a picture that is too large")
@@ -234,7 +234,7 @@ def _check_types(source: SessionSource, found: ProbedSource) -> None:
 
 
 def _is_text(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= _LONGEST_TEXT_CHARS
+    return isinstance(value, str) and len(value) <= _MAX_TEXT_CHARS
 
 
 def _is_number(value: object) -> bool:

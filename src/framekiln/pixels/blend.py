@@ -15,7 +15,7 @@ Plane = NDArray[np.uint8]
 WEIGHT_BITS: Final = 16
 _ONE: Final = 1 << WEIGHT_BITS
 # This many times a byte still fits into 32 bits, twice.
-_LARGEST_WEIGHT: Final = 60.0
+_MAX_WEIGHT: Final = 60.0
 
 
 def premultiply(plane: Plane, alpha: Plane) -> Plane:
@@ -76,4 +76,4 @@ def _places(one: Plane, other: Plane) -> tuple[native.NativePlane, native.Native
 
 
 def _fixed(weight: float) -> int:
-    return round(min(max(weight, -_LARGEST_WEIGHT), _LARGEST_WEIGHT) * _ONE)
+    return round(min(max(weight, -_MAX_WEIGHT), _MAX_WEIGHT) * _ONE)

@@ -10,8 +10,8 @@ from framekiln.speech.model import Transcript, Word, join_texts
 LINE_COLUMNS: Final = 42
 LINES: Final = 2
 
-_LONGEST_MS: Final = 7000
-_SHORTEST_MS: Final = 700
+_MAX_CUE_MS: Final = 7000
+_MIN_CUE_MS: Final = 700
 _PAUSE_MS: Final = 1000
 _SENTENCE_ENDS: Final = (".", "!", "?", "…", "。", "\uff01", "\uff1f")
 
@@ -61,7 +61,7 @@ def _split(words: tuple[Word, ...], language: str | None) -> Iterator[list[Word]
 
 
 def _is_full(words: list[Word], language: str | None) -> bool:
-    if words[-1].end_ms - words[0].start_ms > _LONGEST_MS:
+    if words[-1].end_ms - words[0].start_ms > _MAX_CUE_MS:
         return True
     lines = list(_wrap(words, language))
     return len(lines) > LINES
@@ -95,6 +95,6 @@ def _wrap(words: list[Word], language: str | None) -> Iterator[tuple[Word, ...]]
 def _long_enough(cues: list[Cue]) -> Iterator[Cue]:
     """Extend short cues a little, up to the start of the next."""
     for place, cue in enumerate(cues):
-        wanted_ms = max(cue.end_ms, cue.start_ms + _SHORTEST_MS)
+        wanted_ms = max(cue.end_ms, cue.start_ms + _MIN_CUE_MS)
         following = cues[place + 1 : place + 2]
         yield replace(cue, end_ms=min([wanted_ms, *(f.start_ms for f in following)]))

@@ -21,7 +21,7 @@ _BEGIN: Final = 1
 _END: Final = 2
 # The limit of the model's authors; no one speaks faster.
 _TOKENS_A_SECOND: Final = 6.5
-_SHORTEST_SAMPLES: Final = SAMPLE_HZ // 2
+_MIN_SAMPLES: Final = SAMPLE_HZ // 2
 # In the script, the vocabulary is one base64 string; this is `<unk>`, its first word.
 _WORDS: Final = re.compile(rb"PHVuaz4K[A-Za-z0-9+/]+=*")
 _BYTE: Final = re.compile(r"<0x([0-9A-F]{2})>")
@@ -64,7 +64,7 @@ class Moonshine:
 
     def recognize(self, samples: Samples) -> MoonshineOutput:
         """Return the most likely text of a window, token by token."""
-        padded = np.pad(samples, (0, max(0, _SHORTEST_SAMPLES - len(samples))))
+        padded = np.pad(samples, (0, max(0, _MIN_SAMPLES - len(samples))))
         features = {"input_values": padded[None].astype(np.float32)}
         encoded = self._encoder.run(["last_hidden_state"], features)[0]
         memory = self._no_memory()

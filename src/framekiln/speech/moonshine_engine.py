@@ -27,7 +27,7 @@ from framekiln.speech.word_times import spread_words
 log = structlog.get_logger(__name__)
 
 _LANGUAGE: Final = "en"
-_SHORTEST_WINDOW_MS: Final = 6000
+_MIN_WINDOW_MS: Final = 6000
 _ENDS_SENTENCE: Final = (".", "?", "!")
 
 
@@ -58,7 +58,7 @@ class MoonshineEngine:
         ):
             words = self._timed(group_pieces(uttered.pieces), samples, _voice_in(window, sound))
             return RecognizedWindow(_LANGUAGE, tuple(split_sentences(place_words(words, window))))
-        if window.duration_ms < _SHORTEST_WINDOW_MS:
+        if window.duration_ms < _MIN_WINDOW_MS:
             return RecognizedWindow(_LANGUAGE, ())
         halves = [
             self.recognize(sound, half, language) for half in split_window(window, sound.samples)

@@ -68,7 +68,7 @@ def _best(tokens: WhisperTokens, tried: list[_Attempt]) -> _Attempt | None:
         for attempt in tried
         if not attempt.is_loop
         and hallucination.compression_ratio(tokens.decode(attempt.tokens))
-        <= hallucination.LARGEST_COMPRESSION
+        <= hallucination.MAX_COMPRESSION
     ]
     return max(sound, key=lambda attempt: attempt.log_probability, default=None)
 

@@ -21,8 +21,8 @@ from framekiln.speech.whisper import Whisper
 from framekiln.speech.whisper_window import recognize_window
 from framekiln.speech.windows import WINDOW_MS, SpeechWindow
 
-_LONGEST_WORD_MS: Final = 3000
-_SHORTEST_WINDOW_MS: Final = 6000
+_MAX_WORD_MS: Final = 3000
+_MIN_WINDOW_MS: Final = 6000
 
 
 class WhisperEngine:
@@ -49,7 +49,7 @@ class WhisperEngine:
         first = RecognizedWindow(
             recognized.language, tuple(place_words(words, window) for words in recognized.segments)
         )
-        if window.duration_ms < _SHORTEST_WINDOW_MS or not _lacks_words(first.words, window, sound):
+        if window.duration_ms < _MIN_WINDOW_MS or not _lacks_words(first.words, window, sound):
             return first
         halves = [
             self.recognize(sound, half, recognized.language)
@@ -66,6 +66,6 @@ def _lacks_words(words: list[Word], window: SpeechWindow, sound: VoicedSamples) 
     starts_ms = [window.pieces[0].start_ms, *(word.start_ms for word in words[1:])]
     edges_ms = [*starts_ms, window.pieces[-1].end_ms]
     return any(
-        voiced_ms(sound.voice, start_ms, end_ms) > _LONGEST_WORD_MS
+        voiced_ms(sound.voice, start_ms, end_ms) > _MAX_WORD_MS
         for start_ms, end_ms in pairwise(edges_ms)
     )

@@ -9,7 +9,7 @@ from typing import Final
 from framekiln.speech.model import Word
 from framekiln.speech.voice_activity import SpeechSpan
 
-SHORTEST_WORD_MS: Final = 20
+MIN_WORD_MS: Final = 20
 
 # The voice detector is late by about a frame.
 _SOFT_MS: Final = 40
@@ -29,12 +29,12 @@ def correct_times(
 def in_order(words: Sequence[Word], *, end_ms: int) -> list[Word]:
     """Return words with times that never decrease and never overlap."""
     ordered: list[Word] = []
-    latest_ms = end_ms - SHORTEST_WORD_MS * len(words)
+    latest_ms = end_ms - MIN_WORD_MS * len(words)
     earliest_ms = 0
     for word in words:
-        latest_ms += SHORTEST_WORD_MS
-        start_ms = max(earliest_ms, min(word.start_ms, latest_ms - SHORTEST_WORD_MS))
-        stop_ms = max(start_ms + SHORTEST_WORD_MS, min(word.end_ms, latest_ms))
+        latest_ms += MIN_WORD_MS
+        start_ms = max(earliest_ms, min(word.start_ms, latest_ms - MIN_WORD_MS))
+        stop_ms = max(start_ms + MIN_WORD_MS, min(word.end_ms, latest_ms))
         ordered.append(replace(word, start_ms=start_ms, end_ms=stop_ms))
         earliest_ms = stop_ms
     return ordered

@@ -17,7 +17,7 @@ from framekiln.kit.confined.job_folders import JobFolders, open_job_folders
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.ids import FileId, OrganizationId, TranscriptionId
-from framekiln.media.audio.speech_samples import LONGEST_S, SAMPLE_BYTES, SAMPLE_HZ
+from framekiln.media.audio.speech_samples import MAX_DURATION_S, SAMPLE_BYTES, SAMPLE_HZ
 from framekiln.media.task_names import SPEECH_SAMPLES_TASK
 from framekiln.speech.captions import to_json
 from framekiln.speech.model import join_slices
@@ -40,7 +40,7 @@ from framekiln.transcripts.worker import PreparedAudio, TakenAudio, TranscriptWo
 _LIMITS: Final = ResourceLimits(
     cpu_s=2 * 3600,
     memory_bytes=1 << 30,
-    file_bytes=(LONGEST_S + 60) * SAMPLE_HZ * SAMPLE_BYTES,
+    file_bytes=(MAX_DURATION_S + 60) * SAMPLE_HZ * SAMPLE_BYTES,
     wall_s=3600,
 )
 # The language is that of the first speech; after ten minutes without any, each slice detects its

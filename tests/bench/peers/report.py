@@ -7,7 +7,7 @@ from typing import Final
 from tests.bench.peers.process import Usage
 
 OURS: Final = "Framekiln"
-LEAST_SSIM: Final = 0.97
+MIN_SSIM: Final = 0.97
 """Encoders and the JPEG screenshots of peers cost about 0.01; another picture costs far more."""
 HEADINGS: Final = (
     "film",
@@ -60,7 +60,7 @@ class PeerRow:
     @property
     def is_alike(self) -> bool:
         """Whether the pictures agree, if they were compared."""
-        return self.ssim is None or self.ssim >= LEAST_SSIM
+        return self.ssim is None or self.ssim >= MIN_SSIM
 
 
 def table_of(rows: Sequence[PeerRow]) -> list[tuple[str, ...]]:

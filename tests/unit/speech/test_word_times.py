@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from framekiln.speech import hallucination
 from framekiln.speech.model import Transcript, Word, join_slices, make_segment
 from framekiln.speech.voice_activity import SpeechSpan
-from framekiln.speech.word_times import SHORTEST_WORD_MS, correct_times, in_order
+from framekiln.speech.word_times import MIN_WORD_MS, correct_times, in_order
 
 
 def spoken(text: str, start_ms: int, end_ms: int) -> Word:
@@ -48,7 +48,7 @@ def test_words_come_one_after_the_other_and_have_lengths(pairs: list[tuple[int, 
     before_ms = 0
     for word in words:
         assert before_ms <= word.start_ms
-        assert word.end_ms - word.start_ms >= SHORTEST_WORD_MS
+        assert word.end_ms - word.start_ms >= MIN_WORD_MS
         before_ms = word.end_ms
     assert before_ms <= 8000
 

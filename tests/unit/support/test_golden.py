@@ -7,7 +7,7 @@ from tests.support.frame_codes import Picture
 from tests.support.golden import Expectation, Level, compare
 from tests.support.golden_videos import cells, sounds_alike
 
-SHORTEST = "width_px = 320\nheight_px = 180\nduration_ms = 900\n[pictures]\nat_ms = [0]\n"
+MINIMAL_GOLDEN = "width_px = 320\nheight_px = 180\nduration_ms = 900\n[pictures]\nat_ms = [0]\n"
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_a_film_that_says_nothing_of_its_sound_is_to_be_silent(
     tmp_path: Path, sound: str, levels: tuple[Level, ...]
 ) -> None:
     path = tmp_path / "expect.toml"
-    path.write_text(SHORTEST + sound)
+    path.write_text(MINIMAL_GOLDEN + sound)
     assert Expectation.read(path).levels == levels
 
 

@@ -26,8 +26,8 @@ from framekiln.kit.errors import InvalidInput, TooLarge
 
 # Clients send it plain, or with the dashes of a UUID.
 _MD5: Final = re.compile(r"[0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_LARGEST: Final = (1 << 63) - 1
-_LONGEST_MS: Final = 7 * 24 * 3_600_000
+_MAX_BYTES: Final = (1 << 63) - 1
+_MAX_DURATION_MS: Final = 7 * 24 * 3_600_000
 
 
 def _check_md5(text: str) -> str:
@@ -36,7 +36,7 @@ def _check_md5(text: str) -> str:
     return text
 
 
-Bytes = Annotated[int, Field(ge=1, le=_LARGEST), WHOLE]
+Bytes = Annotated[int, Field(ge=1, le=_MAX_BYTES), WHOLE]
 Md5 = Annotated[
     str,
     Field(json_schema_extra={"pattern": f"^({_MD5.pattern})$"}),
@@ -77,7 +77,7 @@ class CreateTrack(RequestBody):
     track_id: Annotated[int, Field(ge=-1, le=10_000), WHOLE]
     type: Literal["audio", "video"]
     probe_info: dict[str, Any] = Field(default_factory=dict)
-    duration_ms: Annotated[float, Field(ge=0, le=_LONGEST_MS), NUMBER]
+    duration_ms: Annotated[float, Field(ge=0, le=_MAX_DURATION_MS), NUMBER]
     codec_name: Annotated[str, Field(min_length=1, max_length=100, strict=True)]
     byte_size: Bytes
 

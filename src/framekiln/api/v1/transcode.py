@@ -10,8 +10,8 @@ from framekiln.api.ranges import blob_response
 from framekiln.media.segments.hls_playlists import MEDIA_TYPE as HLS_TYPE
 from framekiln.media.segments.renditions import (
     AUDIO,
-    LARGEST_SHORT_SIDE_PX,
     MAIN,
+    MAX_SHORT_SIDE_PX,
     SCRUB,
     SCRUB_WIDTH_PX,
     STEPS_PX,
@@ -84,7 +84,7 @@ async def get_presets(request: Request, reader: MediaReader) -> Response:
     """List the possible renditions; a source has those that are not larger than itself."""
     steps = [{"id": name, "type": "video", "shortSide": px} for name, px in STEPS_PX.items()]
     presets = [
-        {"id": MAIN, "type": "video", "shortSide": LARGEST_SHORT_SIDE_PX},
+        {"id": MAIN, "type": "video", "shortSide": MAX_SHORT_SIDE_PX},
         *steps,
         {"id": SCRUB, "type": "video", "width": SCRUB_WIDTH_PX},
         {"id": AUDIO, "type": "audio"},

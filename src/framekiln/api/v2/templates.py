@@ -21,7 +21,7 @@ from framekiln.videos.templates.model import NewTemplate
 
 router = APIRouter(prefix="/v2", tags=["templates"])
 
-LONGEST_NAME = 255
+MAX_NAME_CHARS = 255
 
 
 @router.get("/templates", summary="The templates, the newest first")
@@ -44,7 +44,7 @@ async def create_template(request: Request, caller: AuthenticatedCaller) -> Temp
     """Keep a template that can be rendered: it is tried with its own default values."""
     async with open_form(request) as form:
         new = NewTemplate(
-            name=form.require_text("name", longest=LONGEST_NAME),
+            name=form.require_text("name", longest=MAX_NAME_CHARS),
             config=await form.require_json("config"),
             inputs=await form.require_json("inputs"),
             default_values=await form.require_json("default_values"),

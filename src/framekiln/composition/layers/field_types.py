@@ -13,7 +13,7 @@ from framekiln.composition.layers.frozen_json import BROKEN_TEXT, FrozenJson, js
 from framekiln.composition.layers.json_schema import EMPTY_ARRAY, Definitions, JsonSchema, any_of
 from framekiln.composition.layers.limits import MAX_TIME_S, MAX_URL_CHARS
 from framekiln.composition.layers.numbers import (
-    LARGEST,
+    MAX_NUMBER,
     as_json_number,
     exact_number,
     is_number,
@@ -38,8 +38,8 @@ _UNSAFE_CSS: Final = re.compile(r"[;{}<>\\@]|/\*|url\(|expression\(", re.IGNOREC
 class NumberType:
     """A finite number within bounds; `over` excludes the lower one, `clamps` limits the value."""
 
-    low: float = -LARGEST
-    high: float = LARGEST
+    low: float = -MAX_NUMBER
+    high: float = MAX_NUMBER
     over: bool = False
     clamps: bool = False
 

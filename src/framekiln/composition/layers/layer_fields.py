@@ -49,7 +49,7 @@ _SHIFTED: Final = re.compile(r"(.+?)\s*([+-]\s*\d{0,6}\.?\d{1,9})s?\s*", re.DOTA
 
 
 _ID_NUMBER: Final = IntegerType(-(2**53), 2**53)
-_LONGEST_ID: Final = 128
+_MAX_ID_CHARS: Final = 128
 _SECONDS: Final = SecondsType()
 
 
@@ -65,7 +65,7 @@ class IdType:
         if isinstance(value, str) and not value:
             place.issue("type", "must not be empty")
             return REFUSED
-        return TextType(_LONGEST_ID).read(value, place)
+        return TextType(_MAX_ID_CHARS).read(value, place)
 
     def write(self, value: str) -> str:
         """Return the value."""
@@ -73,7 +73,7 @@ class IdType:
 
     def json_schema(self, definitions: Definitions) -> JsonSchema:
         """Describe an id."""
-        text = definitions.text(minLength=1, maxLength=_LONGEST_ID)
+        text = definitions.text(minLength=1, maxLength=_MAX_ID_CHARS)
         return any_of(text, _ID_NUMBER.json_schema(definitions))
 
 

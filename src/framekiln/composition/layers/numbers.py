@@ -11,7 +11,7 @@ from typing import Final
 from framekiln.composition.layers.limits import TIME_STEP_S
 
 # Larger numbers have no use here, and would make fractions grow.
-LARGEST: Final = 10**12
+MAX_NUMBER: Final = 10**12
 _NUMERIC: Final = re.compile(r"\s*[+-]?(?:\d{1,18}(?:\.\d{0,18})?|\.\d{1,18})\s*")
 
 
@@ -28,12 +28,12 @@ def numeric_text(value: str) -> Fraction | None:
 def exact_number(value: object) -> Fraction | None:
     """Return a JSON number exactly, or None if it is infinite, too large or not a number."""
     if isinstance(value, Fraction):
-        return value if abs(value) <= LARGEST else None
+        return value if abs(value) <= MAX_NUMBER else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if not math.isfinite(value) if isinstance(value, float) else False:
         return None
-    if abs(value) > LARGEST:
+    if abs(value) > MAX_NUMBER:
         return None
     if isinstance(value, float) and not value.is_integer():
         return Fraction(repr(value))

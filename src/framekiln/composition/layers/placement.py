@@ -30,7 +30,7 @@ from framekiln.composition.layers.values import (
 )
 
 _ZERO: Final = Fraction(0)
-SHORTEST_LOOP_S: Final = Fraction(1, 50)
+MIN_LOOP_S: Final = Fraction(1, 50)
 
 
 @dataclass(frozen=True)
@@ -157,8 +157,8 @@ class LayerPlacer:
         window = SourceWindow(layer.trim.start_s, end_s, layer.speed, layer.loop.plays)
         if window.play_s is None:
             return LayerExtent(None, window=window)
-        if layer.loop.plays != 1 and window.play_s < SHORTEST_LOOP_S:
-            message = f"what is played again must last {float(SHORTEST_LOOP_S)} s or more"
+        if layer.loop.plays != 1 and window.play_s < MIN_LOOP_S:
+            message = f"what is played again must last {float(MIN_LOOP_S)} s or more"
             self._issue(layer, "out_of_range", "loop", message)
             return LayerExtent(_ZERO)
         if stays and outlasts and wanted_s is not None:

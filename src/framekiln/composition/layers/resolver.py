@@ -16,7 +16,7 @@ from framekiln.composition.layers.findings import ConfigFinding, ConfigFindings
 from framekiln.composition.layers.geometry import Align, Position
 from framekiln.composition.layers.layer_warnings import layer_warnings
 from framekiln.composition.layers.limits import ConfigLimits
-from framekiln.composition.layers.numbers import LARGEST
+from framekiln.composition.layers.numbers import MAX_NUMBER
 from framekiln.composition.layers.placement import LayerPlacer, PlacedLayer
 from framekiln.composition.layers.resolved import Dissolve, ResolvedLayer, ResolvedTimeline
 from framekiln.composition.layers.sources import PixelSize, SourceFactsByUrl
@@ -274,14 +274,14 @@ def _gains(layer: ResolvedLayer) -> tuple[Curve, ...]:
 _ID: Final = ""
 _TEXT: Final = "Made with Framekiln"
 _HEIGHT: Final = 1 / 24
-_SMALLEST_PX: Final = 8.0
+_MIN_TEXT_PX: Final = 8.0
 _WHITE: Final = Colour(255, 255, 255, 200)
 _SHADE: Final = Colour(0, 0, 0, 160)
 
 
 def watermark(dimensions: Dimensions) -> TextLayer:
     """Return the watermark layer at its size for the canvas."""
-    size_px = max(_SMALLEST_PX, round(min(dimensions.height_px, dimensions.width_px) * _HEIGHT))
+    size_px = max(_MIN_TEXT_PX, round(min(dimensions.height_px, dimensions.width_px) * _HEIGHT))
     style = TextStyle(
         text=_TEXT,
         color=_WHITE,
@@ -294,5 +294,5 @@ def watermark(dimensions: Dimensions) -> TextLayer:
         path="shouldWatermark",
         id=_ID,
         text=style,
-        position=Position(x=Align.END, y=Align.END, z=float(LARGEST)),
+        position=Position(x=Align.END, y=Align.END, z=float(MAX_NUMBER)),
     )

@@ -25,7 +25,7 @@ from framekiln.composition.templates.liquid_error import MAX_TEXT_CHARS, Templat
 from framekiln.composition.templates.liquid_filters import bounded, date
 from framekiln.kit.suggestions import nearest_name
 
-LARGEST: Final = 10**15
+MAX_INTEGER: Final = 10**15
 MAX_LIST_ITEMS: Final = 10_000
 _TAGS: Final = {"if", "unless", "case", "for", "break", "continue", "assign", "capture", "comment"}
 _ALWAYS: Final = {"raw", "content", "output", "illegal"}
@@ -178,7 +178,7 @@ def _plain(value: object) -> Any:
         return float(value)
     if isinstance(value, str):
         return str(value)
-    if isinstance(value, int) and abs(value) > LARGEST:
+    if isinstance(value, int) and abs(value) > MAX_INTEGER:
         raise TemplateLiquidError("template_syntax", "gives a number that is too large")
     if value is None or isinstance(value, bool | int | float | Mapping):
         return value

@@ -26,7 +26,7 @@ from framekiln.engine.composed.page_layers import MotionStates, MoverState, Page
 
 _NOTHING: Final = YuvColour(0, 0, 0, alpha=0)
 _SAME: Final = 1e-3
-_LEAST_OPACITY: Final = 1 / 512
+_MIN_OPACITY: Final = 1 / 512
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class FrameComposer:
             states = [movers[number] for number in layer.chain]
             if states and not states[-1].is_visible:
                 continue
-            if any(state.opacity < _LEAST_OPACITY for state in states):
+            if any(state.opacity < _MIN_OPACITY for state in states):
                 continue
             matrix = _product(states)
             enlarged, is_flat = _enlargement(matrix)

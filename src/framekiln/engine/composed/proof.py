@@ -14,7 +14,7 @@ from framekiln.engine.composed.errors import ComposedFramesDiffer
 from framekiln.engine.film_plan import FilmSlice
 from framekiln.pixels.conversion import Planes, bgra_to_yuv420
 
-LEAST_SSIM: Final = 0.98
+MIN_SSIM: Final = 0.98
 MAX_BLOCK: Final = 8.0
 """The mean difference in any block of 16x16 pixels, of luma or chroma, beyond the range of the
 neighbours: Chromium moves glyphs to whole rows of pixels, so text may lie one pixel apart.
@@ -43,7 +43,7 @@ class Likeness:
     @property
     def is_close(self) -> bool:
         """Whether nobody would see a difference."""
-        return self.ssim >= LEAST_SSIM and self.block <= MAX_BLOCK
+        return self.ssim >= MIN_SSIM and self.block <= MAX_BLOCK
 
 
 def checked_frames(slice_: FilmSlice, changes: list[int]) -> frozenset[int]:

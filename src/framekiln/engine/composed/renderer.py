@@ -32,7 +32,7 @@ from framekiln.kit.errors import FramekilnError
 from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout
 
 # Below this, loading the page twice and drawing its layers costs more than it saves.
-_LEAST_FRAMES: Final = 60
+_MIN_FRAMES: Final = 60
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -195,7 +195,7 @@ def _drawing_failures() -> Iterator[None]:
 
 def film_obstacles(order: FilmOrder, film: PageRenderer) -> tuple[str, ...]:
     """Return why a page has to be filmed, as far as that is known without its layers."""
-    is_short = film.plan.timeline.frame_count < _LEAST_FRAMES
+    is_short = film.plan.timeline.frame_count < _MIN_FRAMES
     reasons = (
         (has_external_runtime(order), "it has an external runtime"),
         (not film.is_declarative, "scripts run while it is filmed"),
@@ -203,7 +203,7 @@ def film_obstacles(order: FilmOrder, film: PageRenderer) -> tuple[str, ...]:
         (film.has_waited, "it delayed its first frame"),
         (
             order.page_method is PageMethod.AUTO and is_short,
-            f"it has less than {_LEAST_FRAMES} frames",
+            f"it has less than {_MIN_FRAMES} frames",
         ),
     )
     return tuple(reason for is_one, reason in reasons if is_one)

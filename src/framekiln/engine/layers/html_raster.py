@@ -28,8 +28,8 @@ from framekiln.engine.page.host import PageHost
 from framekiln.kit.errors import CompositionFailed
 from framekiln.media.images.stills import decode_bgra
 
-_LARGEST_PX: Final = 8192
-_LEAST_SHEET: Final = FrameSize(1024, 1024)
+_MAX_SIDE_PX: Final = 8192
+_MIN_SHEET: Final = FrameSize(1024, 1024)
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class HtmlRasterizer:
         """Return the snippets in their order."""
         if not pieces:
             return []
-        window = _LEAST_SHEET
+        window = _MIN_SHEET
         for _ in range(2):
             with (
                 open_page(self._browser, window) as page,
@@ -162,9 +162,9 @@ def _measured(page: Page, pieces: Sequence[HtmlSnippet]) -> list[_MeasuredSnippe
         sides = (found["width"], found["height"])
         box = _MeasuredSnippet(*sides, margin, piece.scale, found["overflows"], piece.is_picture)
         wide, high = box.cell
-        if max(box.cell) > _LARGEST_PX:
+        if max(box.cell) > _MAX_SIDE_PX:
             largest = f"it is {wide}x{high} pixels when it is largest"
-            raise TooLargeToDraw(f"{largest}; at most {_LARGEST_PX} a side are drawn", number)
+            raise TooLargeToDraw(f"{largest}; at most {_MAX_SIDE_PX} a side are drawn", number)
         boxes.append(box)
     return boxes
 
@@ -172,7 +172,7 @@ def _measured(page: Page, pieces: Sequence[HtmlSnippet]) -> list[_MeasuredSnippe
 def _window(boxes: Sequence[_MeasuredSnippet]) -> FrameSize:
     """Return a window size in which every snippet fits."""
     wide, high = max(box.cell[0] for box in boxes), max(box.cell[1] for box in boxes)
-    return FrameSize(max(_LEAST_SHEET.width_px, wide), max(_LEAST_SHEET.height_px, high))
+    return FrameSize(max(_MIN_SHEET.width_px, wide), max(_MIN_SHEET.height_px, high))
 
 
 def _screenshot_snippets(page: Page, boxes: Sequence[_MeasuredSnippet]) -> list[RasterImage]:

@@ -14,7 +14,7 @@ from framekiln.media.source_session import SessionImage, SourceSession
 
 _DATA: Final = "data:"
 # Images beyond this number are animated by the browser.
-_MOST: Final = 200
+_MAX_IMAGES: Final = 200
 _MAX_STILLS: Final = 2_000
 
 
@@ -59,7 +59,7 @@ class AnimatedImages:
 
     def _open(self, body: bytes) -> dict[str, Any] | None:
         """Open an animated image and return its facts; None for a still image."""
-        if len(self._sources) >= _MOST:
+        if len(self._sources) >= _MAX_IMAGES:
             return None
         try:
             path = Path(self._folder.name) / str(len(self._sources))

@@ -54,9 +54,9 @@ Query = dict[str, str]
 
 PREFIX: Final = "/__framekiln/"
 _READING: Final = ("frame", "peaks")
-_LARGEST_FRAME_PX: Final = 8192
-_LONGEST_WINDOW: Final = 1 << 20
-_MOST: Final = 1 << 20
+_MAX_FRAME_PX: Final = 8192
+_MAX_SAMPLES: Final = 1 << 20
+_MAX_INDEX: Final = 1 << 20
 # Browsers inspect the bytes if the server does not name their type.
 _MAY_BE_PICTURES: Final = ("image/", "application/octet-stream", "binary/octet-stream")
 _MAX_WARNINGS: Final = 20
@@ -282,8 +282,8 @@ class PageHost:
 
     def _frame(self, query: Query) -> Resource:
         url = _source(query)
-        width = _whole(query, "width", most=_LARGEST_FRAME_PX)
-        height = _whole(query, "height", most=_LARGEST_FRAME_PX)
+        width = _whole(query, "width", most=_MAX_FRAME_PX)
+        height = _whole(query, "height", most=_MAX_FRAME_PX)
         source = self._frames.get((url, width, height))
         if source is None:
             found, path = self._probe(url), self._fetch(url).path
@@ -294,7 +294,7 @@ class PageHost:
         return self._pixels(query, source.rgba_at(at_ms), headers=shown)
 
     def _picture(self, query: Query) -> Resource:
-        number, frame = (_whole(query, name, least=0, most=_MOST) for name in ("id", "number"))
+        number, frame = (_whole(query, name, least=0, most=_MAX_INDEX) for name in ("id", "number"))
         return self._pixels(query, self._pictures.rgba(number, frame))
 
     def _pixels(
@@ -316,7 +316,7 @@ class PageHost:
 
     def _peaks(self, query: Query) -> Resource:
         url = _source(query)
-        window = _whole(query, "window", most=_LONGEST_WINDOW)
+        window = _whole(query, "window", most=_MAX_SAMPLES)
         if not self._probe(url).has_sound:
             return Resource(bytes(4 * window), "application/octet-stream")
         samples = self._samples_of(url).before(_ms(query), window)
@@ -324,8 +324,8 @@ class PageHost:
 
     def _sound(self, query: Query) -> Resource:
         """Return interleaved samples, for scripts that process the sound of an element."""
-        first = _whole(query, "first", least=0, most=_MOST)
-        end = first + _whole(query, "count", most=_LONGEST_WINDOW)
+        first = _whole(query, "first", least=0, most=_MAX_INDEX)
+        end = first + _whole(query, "count", most=_MAX_SAMPLES)
         samples = self._samples_of(_source(query)).between(first, end)
         return Resource(samples.T.astype("<f4").tobytes(), "application/octet-stream")
 

@@ -33,9 +33,9 @@ _UNRESPONSIVE: Final = (BrowserDied, BrowserTimeout, PageBlocked, PageCrashed)
 _OFTEN_CAUSED_BY_SCRIPTS: Final = (PageThrew, PageNeverSettled, LengthUnknown)
 _NAMED_SCRIPTS: Final = 3
 _MAX_REFUSALS: Final = 20
-_LONGEST_URL: Final = 200
-_LONGEST_NAME: Final = 80
-_LONGEST_TEXT: Final = 1500
+_MAX_URL_CHARS: Final = 200
+_MAX_NAME_CHARS: Final = 80
+_MAX_TEXT_CHARS: Final = 1500
 _UNBUILT: Final = frozenset({".ts", ".mts", ".tsx", ".jsx", ".vue", ".svelte", ".astro"})
 _BUILD: Final = "build the project (for Vite: npm run build) and send its output folder (dist)"
 _NO_MISTAKES: Final[Json] = {
@@ -127,7 +127,7 @@ class PageWarnings:
         if not url:
             return f"a module script in the page did not run: {self._why_not(script)}"
         shown = url.removeprefix(PAGE_URL.rstrip("/")) if url.startswith(PAGE_URL) else url
-        return f"the script {shown[:_LONGEST_URL]} did not run: {self._why_not(script)}"
+        return f"the script {shown[:_MAX_URL_CHARS]} did not run: {self._why_not(script)}"
 
     def _why_not(self, script: Json) -> str:
         url = str(script["url"])
@@ -151,7 +151,7 @@ class PageWarnings:
 
 def _printable(text: str) -> str:
     """Return the printable part of a text, which the page may have chosen."""
-    return "".join(each if each.isprintable() else " " for each in text[:_LONGEST_TEXT])
+    return "".join(each if each.isprintable() else " " for each in text[:_MAX_TEXT_CHARS])
 
 
 def _about_element(unknown: Json) -> str:
@@ -174,7 +174,7 @@ def _about_attribute(unknown: Json) -> str:
 
 
 def _about_font(font: Json) -> str:
-    family, instead = str(font["family"])[:_LONGEST_NAME], str(font["instead"])[:_LONGEST_NAME]
+    family, instead = str(font["family"])[:_MAX_NAME_CHARS], str(font["instead"])[:_MAX_NAME_CHARS]
     used = f"{instead} is used instead" if instead else "the default font is used instead"
     if font["isWebFont"]:
         return (

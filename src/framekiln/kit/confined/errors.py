@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from framekiln.kit.errors import CompositionFailed, FramekilnError
 
-_LONGEST_MESSAGE_CHARS: Final = 4000
+_MAX_MESSAGE_CHARS: Final = 4000
 _OUR_MODULE: Final = re.compile(r"framekiln(\.[a-z][a-z0-9_]*)+")
 _LIMITS_BY_ERRNO: Final = {errno.EMFILE: "open_files", errno.EFBIG: "file_bytes"}
 
@@ -46,7 +46,7 @@ def describe_error(error: BaseException) -> dict[str, Any]:
 
 def rebuild_error(described: dict[str, Any], task: str) -> FramekilnError:
     """Return the error that a child reported; the caller fills in `limit`."""
-    message = str(described.get("message", ""))[:_LONGEST_MESSAGE_CHARS]
+    message = str(described.get("message", ""))[:_MAX_MESSAGE_CHARS]
     kind = _our_class(described.get("module"), described.get("name"))
     details = described.get("details")
     if kind is None or not isinstance(details, dict):

@@ -16,7 +16,7 @@ from typing import Final
 from framekiln.kit.confined.errors import ConfinedFailed
 from framekiln.kit.confined.sandbox import UNPRIVILEGED_ID, VisibleFiles
 
-_DEEPEST: Final = 16
+_MAX_DEPTH: Final = 16
 _UNSHARING: Final = threading.Lock()
 
 
@@ -65,7 +65,7 @@ def take_back(folder: Path, *, has_owner: bool) -> list[str]:
         os.chown(folder, os.geteuid(), os.getegid())
     for entry, depth in _everything(folder):
         is_folder = entry.is_dir(follow_symlinks=False)
-        if is_folder and depth == _DEEPEST:
+        if is_folder and depth == _MAX_DEPTH:
             strange.append(f"{entry.name}/...")
             # Unlike Python, `rm` has no depth limit.
             subprocess.run(["rm", "-rf", "--", entry.path], check=True)
@@ -83,5 +83,5 @@ def _everything(folder: Path, depth: int = 0) -> "Iterator[tuple[os.DirEntry[str
         found = list(entries)
     for entry in found:
         yield entry, depth
-        if entry.is_dir(follow_symlinks=False) and depth < _DEEPEST:
+        if entry.is_dir(follow_symlinks=False) and depth < _MAX_DEPTH:
             yield from _everything(Path(entry.path), depth + 1)

@@ -19,7 +19,7 @@ from framekiln.kit.confined.errors import ConfinedFailed, ConfinedKilled, rebuil
 from framekiln.kit.confined.order import ConfinedOrder, OnReport
 from framekiln.kit.confined.pause import PauseSwitch
 
-_LONGEST_LINE_BYTES: Final = 8 << 20
+_MAX_LINE_BYTES: Final = 8 << 20
 _MAX_OUTPUT_BYTES: Final = 64 << 20
 _COMPLAINT_BYTES: Final = 4096
 _CHUNK_BYTES: Final = 64 << 10
@@ -120,7 +120,7 @@ async def _lines(stream: asyncio.StreamReader, order: ConfinedOrder) -> AsyncIte
     while chunk := await stream.read(_CHUNK_BYTES):
         total_bytes += len(chunk)
         begun += chunk
-        if total_bytes > _MAX_OUTPUT_BYTES or len(begun) > _LONGEST_LINE_BYTES:
+        if total_bytes > _MAX_OUTPUT_BYTES or len(begun) > _MAX_LINE_BYTES:
             _raise_limit(order, "reports")
         if b"\n" in chunk:
             *lines, rest = bytes(begun).split(b"\n")

@@ -26,7 +26,7 @@ from framekiln.kit.confined.slots import SharedSlots
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.ranged_path import MAX_AHEAD, RangedPath, SparseCopy
 
-_LONGEST_NAME_CHARS: Final = 200
+_MAX_NAME_CHARS: Final = 200
 _MAX_STARTS: Final = 6
 
 log = structlog.get_logger(__name__)
@@ -69,7 +69,7 @@ class ConfinedSession(Closeable):
         """
         with self._lock:
             self._numbers += 1
-            shown = (name or path.name)[:_LONGEST_NAME_CHARS]
+            shown = (name or path.name)[:_MAX_NAME_CHARS]
             source = SessionSource(self, self._numbers, kind, path, dict(args), shown)
             source.facts = self._ensure_open(source)
             return source

@@ -10,7 +10,7 @@ from framekiln.media.decode.frame_source import FrameSource
 from framekiln.media.images.stills import JpegFormat, encode_still
 from framekiln.media.probe.media_file import probe_media
 
-_LONGEST_SIDE_PX: Final = 1920
+_MAX_SIDE_PX: Final = 1920
 _QUALITY: Final = 85
 
 
@@ -32,7 +32,7 @@ def sample_frames(
     end_ms = facts.duration_ms
     if until_ms is not None:
         end_ms = min(Fraction(until_ms), end_ms)
-    shrink = min(1.0, _LONGEST_SIDE_PX / max(facts.video.width_px, facts.video.height_px))
+    shrink = min(1.0, _MAX_SIDE_PX / max(facts.video.width_px, facts.video.height_px))
     sides = (facts.video.width_px, facts.video.height_px)
     width, height = (max(2, round(side * shrink)) for side in sides)
     with FrameSource(source, width_px=width, height_px=height) as pictures:

@@ -21,7 +21,7 @@ from framekiln.media.errors import UnreadableMedia
 
 SAMPLE_HZ: Final = 16_000
 SAMPLE_BYTES: Final = 2
-LONGEST_S: Final = 24 * 3600
+MAX_DURATION_S: Final = 24 * 3600
 
 _BLOCK_SAMPLES: Final = RATE_HZ
 
@@ -51,9 +51,9 @@ def _chunks_without_overlap(source: Path, stream_index: int) -> Iterator[AudioCh
     end = 0
     with open_media(source) as container, translate_ffmpeg_errors(source):
         for chunk in decode_chunks(container, _sound_stream(container, stream_index, source)):
-            if chunk.end > LONGEST_S * RATE_HZ:
+            if chunk.end > MAX_DURATION_S * RATE_HZ:
                 raise UnreadableMedia(
-                    f"{source.name}: its sound is longer than {LONGEST_S // 3600} hours"
+                    f"{source.name}: its sound is longer than {MAX_DURATION_S // 3600} hours"
                 )
             part = chunk.cut(end, chunk.end)
             if part is not None:

@@ -12,7 +12,7 @@ from framekiln.media.audio.decoder import CHANNELS, RATE_HZ
 _SAMPLE_BYTES: Final = 4 * CHANNELS
 _FLOAT: Final = 3
 # The lengths in the header have 32 bits: about three hours.
-_LONGEST_BYTES: Final = (1 << 32) - 1024
+_MAX_BYTES: Final = (1 << 32) - 1024
 # Far over full scale, which the limiter reduces; anything higher is a calculation error.
 _LOUDEST: Final = 16.0
 
@@ -26,7 +26,7 @@ def write_wav(pieces: Iterable[bytes], path: Path, *, rate_hz: int = RATE_HZ) ->
     with path.open("wb") as file:
         file.write(_header(0, rate_hz))
         for piece in _whole_samples(pieces):
-            kept = piece[: _LONGEST_BYTES - length]
+            kept = piece[: _MAX_BYTES - length]
             values = np.frombuffer(kept, "<f4")
             np.nan_to_num(values, nan=0.0).clip(-_LOUDEST, _LOUDEST).tofile(file)
             length += len(kept)

@@ -18,7 +18,7 @@ MAX_PEAKS: Final = 20_000
 _SAMPLES: Final = RATE_HZ // PEAKS_PER_SECOND
 _LOUDEST: Final = 127
 # A waveform of more than a day of audio is of no use.
-_LONGEST_S: Final = 24 * 3600
+_MAX_DURATION_S: Final = 24 * 3600
 
 Peaks = NDArray[np.float32]
 
@@ -46,7 +46,7 @@ class WaveformPeaks:
 def read_waveform(source: Path) -> WaveformPeaks:
     """Decode the audio of a file once and return its peaks."""
     outline = _Outline()
-    for chunk in read_audio(source, 0, _LONGEST_S * RATE_HZ):
+    for chunk in read_audio(source, 0, _MAX_DURATION_S * RATE_HZ):
         outline.add(chunk)
     return outline.finish()
 

@@ -24,7 +24,7 @@ _DECODE_THROUGH_S: Final = 2
 # Timestamps are rounded to the container's ticks (1 ms in WebM), so a frame counts as due within
 # half a tick. Never more: old MOV files have exact ticks as long as a frame.
 _MAX_SLACK_S: Final = Fraction(1, 1000)
-_LEAST_SLACK_S: Final = Fraction(1, 1_000_000)
+_MIN_SLACK_S: Final = Fraction(1, 1_000_000)
 
 
 def latest_due_ticks(at_s: Fraction, tick_s: Fraction) -> int:
@@ -33,7 +33,7 @@ def latest_due_ticks(at_s: Fraction, tick_s: Fraction) -> int:
 
 
 def _slack_s(tick_s: Fraction) -> Fraction:
-    return max(_LEAST_SLACK_S, min(tick_s / 2, _MAX_SLACK_S))
+    return max(_MIN_SLACK_S, min(tick_s / 2, _MAX_SLACK_S))
 
 
 class FrameSource(Closeable):

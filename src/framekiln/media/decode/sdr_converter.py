@@ -25,7 +25,7 @@ _LEVELS: Final = 1024
 _HIGHEST_DEEP: Final = np.uint16(1023 << 6)
 # Below this, grey is too dark to measure how much brighter or darker than the mean a pixel is.
 _DARK: Final = 0.02
-_LEAST_GAIN: Final = 0.5
+_MIN_GAIN: Final = 0.5
 _MAX_GAIN: Final = 2.0
 # This many rows fit into a processor's cache.
 _ROWS: Final = 32
@@ -68,7 +68,7 @@ class SdrConverter:
         targets[1][:] = (mapped[2] - bright) * (224 / 1.8556) + 128.5
         targets[2][:] = (mapped[0] - bright) * (224 / 1.5748) + 128.5
         grey = self._grey_of_four.take(four, mode="clip")
-        gain = np.clip(bright / np.maximum(grey, _DARK), _LEAST_GAIN, _MAX_GAIN)
+        gain = np.clip(bright / np.maximum(grey, _DARK), _MIN_GAIN, _MAX_GAIN)
         base = (bright - grey * gain) * 219 + 16.5
         # "clip": no value in a damaged file indexes outside the table.
         codes = self._grey_codes.take(luma, mode="clip")

@@ -23,7 +23,7 @@ from av.video.stream import VideoStream
 from framekiln.kit.cancellation import check_cancelled
 from framekiln.kit.closeable import Closeable
 from framekiln.media.container import (
-    LARGEST_SIDE_PX,
+    MAX_SIDE_PX,
     has_alpha_track,
     open_media,
     translate_ffmpeg_errors,
@@ -189,5 +189,5 @@ def _decoder_for(stream: VideoStream, *, is_rough: bool) -> VideoCodecContext:
     context.thread_type = ThreadType.AUTO
     context.thread_count = min(_MAX_THREADS, os.cpu_count() or 1)
     rough = {"skip_loop_filter": "bidir"} if is_rough else {}
-    context.options = {"max_pixels": str(LARGEST_SIDE_PX**2)} | rough
+    context.options = {"max_pixels": str(MAX_SIDE_PX**2)} | rough
     return context

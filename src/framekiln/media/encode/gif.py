@@ -22,7 +22,7 @@ from framekiln.pixels.colours import BT709_LIMITED
 
 _OURS: Final = {"format_whitelist": "matroska,webm", "protocol_whitelist": "file"}
 _TICKS_PER_S: Final = 100
-_SHORTEST_TICKS: Final = 2
+_MIN_FRAME_TICKS: Final = 2
 
 
 def write_gif(slices: Sequence[Path], out: Path, *, fps: Fraction) -> None:
@@ -51,14 +51,14 @@ def _configured(stream: VideoStream, picture: VideoFrame) -> VideoStream:
 
 def _frames(slices: Sequence[Path], fps: Fraction) -> Iterator[VideoFrame]:
     """Yield the frames that a GIF can show, timed in hundredths of a second."""
-    number, shown = 0, -_SHORTEST_TICKS
+    number, shown = 0, -_MIN_FRAME_TICKS
     for path in slices:
         with av.open(f"file:{path}", "r", options=dict(_OURS)) as container:
             for frame in container.decode(video=0):
                 check_cancelled()
                 at = round(number * _TICKS_PER_S / fps)
                 number += 1
-                if at - shown < _SHORTEST_TICKS:
+                if at - shown < _MIN_FRAME_TICKS:
                     continue
                 shown = at
                 rgba = VideoFrame.from_numpy_buffer(rgba_of(frame, BT709_LIMITED), format="rgba")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 MAX_FRAMES: Final = 20_000
-_SHORTEST_MS: Final = 10
+_MIN_FRAME_MS: Final = 10
 _USUAL_MS: Final = Fraction(100)
 _PICTURE, _CONTROL, _APPLICATION = b",", b"\xf9", b"\xff"
 _HASTY: Final = b"\x01\x00"
@@ -66,7 +66,7 @@ class _Parts:
 
 def effective_ms(stated_ms: Fraction) -> Fraction:
     """Return how long a frame with this stated duration is shown."""
-    return stated_ms if stated_ms > _SHORTEST_MS else _USUAL_MS
+    return stated_ms if stated_ms > _MIN_FRAME_MS else _USUAL_MS
 
 
 def _checked(frames: list[Fraction]) -> tuple[Fraction, ...]:

@@ -26,7 +26,7 @@ from framekiln.media.images.image_header import declared_size
 from framekiln.media.images.svg import check_svg
 from framekiln.media.sniff import HEAD_BYTES, sniff
 
-LARGEST_SIDE_PX: Final = 16_384
+MAX_SIDE_PX: Final = 16_384
 MAX_PIXELS: Final = 8192 * 8192
 MAX_ANIMATED_PIXELS: Final = 4_000_000_000
 """Of all frames together: every frame is drawn on the whole canvas."""
@@ -197,9 +197,9 @@ def check_size(width_px: int, height_px: int) -> None:
     """Refuse an image with more pixels than the limit."""
     if min(width_px, height_px) < 1:
         raise BrokenImage(f"the image is {width_px}x{height_px} pixels")
-    if max(width_px, height_px) > LARGEST_SIDE_PX or width_px * height_px > MAX_PIXELS:
+    if max(width_px, height_px) > MAX_SIDE_PX or width_px * height_px > MAX_PIXELS:
         raise ImageTooLarge(
-            f"the image is {width_px}x{height_px}; at most {LARGEST_SIDE_PX:,} pixels a side"
+            f"the image is {width_px}x{height_px}; at most {MAX_SIDE_PX:,} pixels a side"
             f" and {MAX_PIXELS:,} in total are supported",
             width=width_px,
             height=height_px,

@@ -19,8 +19,8 @@ from framekiln.media.images.svg_references import forbidden_in_css, is_own_refer
 from framekiln.media.images.svg_size import SvgSize, svg_size
 from framekiln.media.images.svg_use_count import UseCounter
 
-LARGEST_BYTES: Final = 16 << 20
-_DEEPEST: Final = 256
+MAX_BYTES: Final = 16 << 20
+_MAX_DEPTH: Final = 256
 _MAX_ELEMENTS: Final = 500_000
 
 _SVG: Final = "http://www.w3.org/2000/svg"
@@ -69,8 +69,8 @@ class SvgFacts:
 
 def check_svg(data: bytes) -> SvgFacts:
     """Return the facts of an SVG, or raise `UnsafeSvg` or `BrokenSvg`."""
-    if len(data) > LARGEST_BYTES:
-        raise UnsafeSvg(f"the SVG has {len(data)} bytes; at most {LARGEST_BYTES} are read")
+    if len(data) > MAX_BYTES:
+        raise UnsafeSvg(f"the SVG has {len(data)} bytes; at most {MAX_BYTES} are read")
     checker = _Checker()
     parser: Any = DefusedXMLParser(target=checker, forbid_dtd=True)
     checker.line = lambda: int(parser.parser.CurrentLineNumber)
@@ -137,8 +137,8 @@ class _Checker:
     def _count(self, vocabulary: str, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         self._elements += 1
-        if self._depth > _DEEPEST:
-            self._refuse(f"<{name}> {_DEEPEST} elements deep")
+        if self._depth > _MAX_DEPTH:
+            self._refuse(f"<{name}> {_MAX_DEPTH} elements deep")
         if self._elements > _MAX_ELEMENTS:
             self._refuse(f"more than {_MAX_ELEMENTS:,} elements")
         if self._root is not None:

@@ -7,7 +7,7 @@ one kilobyte that stops a browser. Cycles count as infinite.
 from typing import ClassVar, Final
 
 # No real SVG has a longer chain of references.
-_LONGEST_CHAIN: Final = 50
+_MAX_CHAIN: Final = 50
 
 
 class UseCounter:
@@ -49,7 +49,7 @@ class UseCounter:
     def _count(self, name: str, above: tuple[str, ...]) -> int:
         if name not in self._parts:
             return 0
-        if name in above or len(above) >= _LONGEST_CHAIN:
+        if name in above or len(above) >= _MAX_CHAIN:
             return self.MAX_DRAWN + 1
         if name not in self._drawn:
             total, first, end = self._parts[name]

@@ -36,7 +36,7 @@ from framekiln.media.source_session import SourceSession
 # follows.
 _PLAIN_UNITS: Final = frozenset({1, 5, 6, 9, 12})
 _KEY_UNIT: Final = 5
-_LARGEST_BYTES: Final = 256 << 20
+_MAX_BYTES: Final = 256 << 20
 
 
 class _Refused(Exception):
@@ -203,7 +203,7 @@ class SessionCopies:
         self._can_copy = self._source.facts.get("can_copy") is True
         if self._can_copy:
             # Memory is taken only as far as it is written.
-            self._source.share(slot_bytes=_LARGEST_BYTES, slots=1)
+            self._source.share(slot_bytes=_MAX_BYTES, slots=1)
 
     def copy(self, times_s: Sequence[Fraction], out: Path) -> bool:
         """Write the frames at these source times, one each; return False if that is impossible."""
@@ -211,7 +211,7 @@ class SessionCopies:
             return False
         answer = self._source.ask({"times_s": [str(at_s) for at_s in times_s]})
         size = answer.get("bytes")
-        if type(size) is not int or not 0 <= size <= _LARGEST_BYTES:
+        if type(size) is not int or not 0 <= size <= _MAX_BYTES:
             self._source.refuse("a copy of another size")
         if size:
             out.write_bytes(self._source.slot(answer)[:size])

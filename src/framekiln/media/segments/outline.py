@@ -45,7 +45,7 @@ from framekiln.media.segments.video_segment import open_video_encoder as open_pi
 # An encoder may spend its whole buffer, one second's worth, in a single segment.
 _PEAK_OVER_MOST: Final = Fraction(3, 2)
 # If copied segments are hardly longer than ours, all renditions share their bounds.
-_LONGEST_SHARED_S: Final = SEGMENT_S + 2
+_MAX_SHARED_SEGMENT_S: Final = SEGMENT_S + 2
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _picture_renditions(path: Path, facts: VideoFacts) -> list[Rendition]:
     )
     if scan.keyframes:
         first = _copied(scan, RenditionSize(facts.width_px, facts.height_px), course.fps)
-        if longest_segment(first.bounds) <= _LONGEST_SHARED_S * scan.timescale:
+        if longest_segment(first.bounds) <= _MAX_SHARED_SEGMENT_S * scan.timescale:
             shared = with_short_start(first.bounds, scan.shown, timescale=scan.timescale)
             course = _SharedTiming(scan.timescale, shared, course.fps)
     else:

@@ -27,20 +27,20 @@ from framekiln.media.container import (
 from framekiln.media.decode.frame_properties import HDR_CURVES
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.probe.media_file import VideoFacts
-from framekiln.media.tracks.copy_rules import LONGEST_GROUP_S, is_interlaced
+from framekiln.media.tracks.copy_rules import MAX_GROUP_S, is_interlaced
 from framekiln.media.tracks.keyframes import is_clean_start
 
 _HEADER: Final = 8
 _LONG_HEADER: Final = 16
 # FFmpeg's parsers need the content of other codecs.
 _KNOWN_BY_TABLES: Final = {"aac", "h264", "hevc", "mjpeg", "prores"}
-_LONGEST_DELAY_S: Final = 1
+_MAX_DELAY_S: Final = 1
 _PLAYABLE_PROFILES: Final = {66, 77, 100}
 _PLAYABLE_PIXELS: Final = {"yuv420p", "yuvj420p"}
 _MP4: Final = "mov,mp4,m4a,3gp,3g2,mj2"
 _AAC_FRAME: Final = 1024
 # The encoder delay before the first sample; anything longer is a film that starts midway.
-_LONGEST_PRIMING: Final = 4 * _AAC_FRAME
+_MAX_PRIMING: Final = 4 * _AAC_FRAME
 _AAC_LC: Final = 2
 _STAMP_ERROR_S: Final = Fraction(3, 2000)
 # Size of a packet's entry in a fragment's tables, plus its share of the fragment's header.
@@ -134,7 +134,7 @@ def scan_video(path: Path, facts: VideoFacts) -> VideoScan:
     end = last.pts + (last.duration or (last.pts - shown[-2] if len(shown) > 1 else 1))
     groups = _closed_groups(seen, ticks) if may_copy and len(shown) == len(seen) else []
     delay = max((_delay(group) for group in groups), default=0)
-    if delay * ticks > _LONGEST_DELAY_S:
+    if delay * ticks > _MAX_DELAY_S:
         groups = []
     return VideoScan(
         timescale=ticks.denominator,
@@ -280,7 +280,7 @@ def _closed_groups(seen: list[_ScannedPacket], tick_s: Fraction) -> list[list[_S
     are_closed = all(first == group[0].pts for first, group in zip(firsts, groups, strict=True))
     are_apart = all(last < first for last, first in zip(lasts, firsts[1:], strict=False))
     lengths = [after - before for before, after in pairwise([*firsts, lasts[-1]])]
-    are_short = all(length * tick_s <= LONGEST_GROUP_S for length in lengths)
+    are_short = all(length * tick_s <= MAX_GROUP_S for length in lengths)
     return groups if are_closed and are_apart and are_short else []
 
 
@@ -332,6 +332,6 @@ def _first_frames(path: Path) -> Iterator[tuple[int, AudioFrame]]:
 def _follows_evenly(seen: list[_ScannedPacket]) -> bool:
     """Return whether packets follow each other evenly and one begins at time zero."""
     first = seen[0].pts
-    if not -_LONGEST_PRIMING <= first <= 0 or first % _AAC_FRAME != 0:
+    if not -_MAX_PRIMING <= first <= 0 or first % _AAC_FRAME != 0:
         return False
     return all(after.pts - before.pts == _AAC_FRAME for before, after in pairwise(seen))

@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 MAIN: Final = "high"
 SCRUB: Final = "scrub"
 AUDIO: Final = "audio"
-LARGEST_SHORT_SIDE_PX: Final = 1080
+MAX_SHORT_SIDE_PX: Final = 1080
 """For encoded renditions; a copied source may be larger."""
 STEPS_PX: Final = {"720p": 720, "480p": 480, "360p": 360}
 SCRUB_WIDTH_PX: Final = 320
@@ -24,7 +24,7 @@ SCRUB_WIDTH_PX: Final = 320
 FIRST_SEGMENTS_S: Final = (1, 2)
 SEGMENT_S: Final = 4
 # A shorter remainder at the end joins the segment before it.
-_SHORTEST_TAIL_S: Final = 1
+_MIN_TAIL_S: Final = 1
 _LONG_START_S: Final = 2
 
 _FULL_HD_BITS_PER_S: Final = 6_000_000
@@ -143,7 +143,7 @@ class Outline:
 
 def main_size(width_px: int, height_px: int) -> RenditionSize:
     """Return the size of the main rendition if it has to be encoded."""
-    return _fitted(width_px, height_px, LARGEST_SHORT_SIDE_PX)
+    return _fitted(width_px, height_px, MAX_SHORT_SIDE_PX)
 
 
 def smaller_sizes(width_px: int, height_px: int, main: RenditionSize) -> dict[str, RenditionSize]:
@@ -179,7 +179,7 @@ def segment_bounds(instants: Sequence[int], end: int, *, timescale: int) -> tupl
         if place == len(instants):
             break
         bounds.append(instants[place])
-    if len(bounds) > 1 and end - bounds[-1] < _SHORTEST_TAIL_S * timescale:
+    if len(bounds) > 1 and end - bounds[-1] < _MIN_TAIL_S * timescale:
         bounds.pop()
     return (*bounds, end)
 

@@ -15,7 +15,7 @@ from framekiln.media.segments.renditions import Outline, Rendition
 from framekiln.media.segments.tasks import make_segment
 from framekiln.media.source_session import SourceSession
 
-_LARGEST_BYTES: Final = 256 << 20
+_MAX_BYTES: Final = 256 << 20
 
 
 class ServedSegments:
@@ -60,10 +60,10 @@ def segment_in_child(path: Path, rendition: Rendition, number: int) -> bytes:
     with SourceSession() as session:
         source = _open(session, path)
         # Memory is taken only as far as it is written.
-        source.share(slot_bytes=_LARGEST_BYTES, slots=1)
+        source.share(slot_bytes=_MAX_BYTES, slots=1)
         answer = source.ask({"rendition": rendition.to_json(), "number": number})
         size = answer.get("bytes")
-        if type(size) is not int or not 0 < size <= _LARGEST_BYTES:
+        if type(size) is not int or not 0 < size <= _MAX_BYTES:
             source.refuse("a segment of another size")
         return bytes(source.slot(answer)[:size])
 

@@ -35,7 +35,7 @@ _ENCODER_THREADS: Final = 2
 _KEYFRAME_EVERY_S: Final = 2
 _SCRUB_KEYFRAME_EVERY: Final = 10
 # Two cores keep up with larger frames only at a faster preset.
-_LARGEST_SLOW_PIXELS: Final = 1280 * 720
+_MAX_SLOW_PIXELS: Final = 1280 * 720
 _USUAL_FPS: Final = Fraction(30)
 _STEPS_BACK_S: Final = (0, 1, 12)
 
@@ -57,7 +57,7 @@ def open_video_encoder(
         _SCRUB_KEYFRAME_EVERY if is_scrub else max(1, round(rate * _KEYFRAME_EVERY_S))
     )
     context.flags |= int(Flags.global_header | Flags.closed_gop)
-    is_large = size.width_px * size.height_px > _LARGEST_SLOW_PIXELS
+    is_large = size.width_px * size.height_px > _MAX_SLOW_PIXELS
     context.options = {
         "preset": "superfast" if is_large else "veryfast",
         "profile": "high",

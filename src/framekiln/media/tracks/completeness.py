@@ -17,7 +17,7 @@ _MAX_BOXES: Final = 100_000
 
 _EBML: Final = b"\x1a\x45\xdf\xa3"
 _SEGMENT: Final = b"\x18\x53\x80\x67"
-_LONGEST_NUMBER_BYTES: Final = 8
+_MAX_NUMBER_BYTES: Final = 8
 
 
 def check_complete(path: Path) -> None:
@@ -79,7 +79,7 @@ def _read_number(file: BinaryIO) -> int | None:
     first = file.read(1)
     if not first or first == b"\0":
         return None
-    length = 1 + _LONGEST_NUMBER_BYTES - first[0].bit_length()
+    length = 1 + _MAX_NUMBER_BYTES - first[0].bit_length()
     rest = file.read(length - 1)
     value_bits = 7 * length
     value = int.from_bytes(first + rest) & ((1 << value_bits) - 1)

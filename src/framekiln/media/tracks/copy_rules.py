@@ -15,7 +15,7 @@ from framekiln.media.decode.frame_properties import HDR_CURVES
 from framekiln.media.tracks.packet_tally import PacketTally
 
 # The usual 250 frames at 24 frames per second are 10.4 s.
-LONGEST_GROUP_S: Final = Fraction(21, 2)
+MAX_GROUP_S: Final = Fraction(21, 2)
 
 _PIXELS: Final = {
     "h264": {"yuv420p", "yuvj420p"},
@@ -46,7 +46,7 @@ def video_obstacle(stream: VideoStream, tally: PacketTally) -> str | None:
         (tally.problem is not None, tally.problem or ""),
         (not tally.is_clean, "its groups of pictures are open: not every keyframe starts afresh"),
         (
-            tally.longest_group_s > LONGEST_GROUP_S,
+            tally.longest_group_s > MAX_GROUP_S,
             f"its keyframes are up to {float(tally.longest_group_s):.1f} s apart",
         ),
     )

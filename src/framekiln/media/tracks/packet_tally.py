@@ -20,13 +20,13 @@ from framekiln.media.errors import UnreadableMedia
 from framekiln.media.tracks.completeness import check_complete
 from framekiln.media.tracks.keyframes import is_clean_start
 
-LONGEST_S: Final = 24 * 3600
+MAX_DURATION_S: Final = 24 * 3600
 # In these, a stated duration is an estimate; in others it may be slightly off, but not this much.
 _LENGTH_MAY_BE_A_GUESS: Final = {"aac", "mp3"}
 _MISSING_S: Final = 1
 _MISSING_PART: Final = Fraction(1, 50)
 # This many frames may be decoded before the first one is shown.
-_DEEPEST_REORDER: Final = 16
+_MAX_REORDER: Final = 16
 
 
 @dataclass
@@ -84,7 +84,7 @@ class PacketTally:
         self.end = max(self.end, pts + (packet.duration or 0))
         if dts is None:
             self._undated += 1
-            if self._last_dts is not None or self._undated > _DEEPEST_REORDER:
+            if self._last_dts is not None or self._undated > _MAX_REORDER:
                 self.problem = "some of its time stamps are missing"
             return
         if dts > pts or (self._last_dts is not None and dts <= self._last_dts):
@@ -132,10 +132,10 @@ class _ReadProgress:
             )
         self.at_bytes = max(self.at_bytes, (packet.pos or 0) + packet.size)
         tally.add(packet)
-        if tally.end_s > LONGEST_S:
+        if tally.end_s > MAX_DURATION_S:
             raise UnreadableMedia(
-                f"{path.name}: the declared duration is over {LONGEST_S // 3600} hours; split it"
-                " into shorter files"
+                f"{path.name}: the declared duration is over {MAX_DURATION_S // 3600} hours;"
+                " split it into shorter files"
             )
 
 

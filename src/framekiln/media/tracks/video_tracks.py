@@ -18,7 +18,7 @@ from av.video.reformatter import Interpolation
 from av.video.stream import VideoStream
 
 from framekiln.kit.closeable import Closeable
-from framekiln.media.container import LARGEST_SIDE_PX
+from framekiln.media.container import MAX_SIDE_PX
 from framekiln.media.decode.frame_converter import FrameConverter
 from framekiln.media.decode.rotation import upright_frames
 from framekiln.media.decode.video_decoder import VideoDecoder
@@ -33,7 +33,7 @@ _SCRUB_CRF: Final = 26
 _CRF: Final = 20
 _KEYFRAME_EVERY_S: Final = 2
 # Two cores keep up with larger frames only at a faster preset; quality stays, size grows.
-_LARGEST_SLOW_PIXELS: Final = 1280 * 720
+_MAX_SLOW_PIXELS: Final = 1280 * 720
 # From this reduction on, each pixel covers so many that a plain mean is as good as any filter.
 _MEAN_FROM: Final = 2
 
@@ -65,7 +65,7 @@ class VideoTrackSpec:
         return cls(
             out,
             SCRUB_WIDTH_PX,
-            even_px(min(height, LARGEST_SIDE_PX)),
+            even_px(min(height, MAX_SIDE_PX)),
             crf=_SCRUB_CRF,
             group=_SCRUB_GROUP,
             fragment_s=_SCRUB_FRAGMENT_S,
@@ -167,7 +167,7 @@ class _Encoder(Closeable):
 
 
 def _preset_for(order: VideoTrackSpec) -> str:
-    is_large = order.width_px * order.height_px > _LARGEST_SLOW_PIXELS
+    is_large = order.width_px * order.height_px > _MAX_SLOW_PIXELS
     return "superfast" if is_large or order.group is not None else "veryfast"
 
 

@@ -26,7 +26,7 @@ ContextT = TypeVar("ContextT")
 
 # Every double up to here is one whole number, and every such number is one double.
 _EXACT_LIMIT = 2**53
-_LARGEST = 1.7976931348623157e308
+_MAX_NUMBER = 1.7976931348623157e308
 # JSON allows these, but neither UTF-8 nor the database can hold them.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -82,8 +82,8 @@ class ContextType(ABC, Generic[ContextT]):
 class NumberBetween(JsonType):
     """A number, the bounds included."""
 
-    minimum: Number = -_LARGEST
-    maximum: Number = _LARGEST
+    minimum: Number = -_MAX_NUMBER
+    maximum: Number = _MAX_NUMBER
 
     def checker(self) -> Check:
         """See `JsonType`."""
@@ -106,8 +106,8 @@ class NumberBetween(JsonType):
 
     def described(self) -> Any:
         """See `JsonType`."""
-        minimum = None if self.minimum == -_LARGEST else self.minimum
-        maximum = None if self.maximum == _LARGEST else self.maximum
+        minimum = None if self.minimum == -_MAX_NUMBER else self.minimum
+        maximum = None if self.maximum == _MAX_NUMBER else self.maximum
         return Annotated[float, Field(ge=minimum, le=maximum)]
 
 
@@ -216,7 +216,7 @@ class JsonValue(JsonType):
             return value
         if value is None or isinstance(value, bool):
             return value
-        if isinstance(value, int | float) and -_LARGEST <= value <= _LARGEST:
+        if isinstance(value, int | float) and -_MAX_NUMBER <= value <= _MAX_NUMBER:
             return _plain_number(value)
         is_number = isinstance(value, int | float)
         place.report(IssueCode.OUT_OF_RANGE if is_number else IssueCode.TYPE)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 # A key is repeated in a path, so it may be neither endless nor impossible to write as UTF-8.
-LONGEST_NAME = 80
+MAX_NAME_CHARS = 80
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -117,5 +117,5 @@ def path_segment(name: Any) -> str:
         return type(name).__name__
     if isinstance(name, int):
         return str(name) if abs(name) < 10**9 else "int"
-    text = _SURROGATE.sub("\ufffd", name[: LONGEST_NAME + 1])
-    return text if len(text) <= LONGEST_NAME else text[:LONGEST_NAME] + "…"
+    text = _SURROGATE.sub("\ufffd", name[: MAX_NAME_CHARS + 1])
+    return text if len(text) <= MAX_NAME_CHARS else text[:MAX_NAME_CHARS] + "…"

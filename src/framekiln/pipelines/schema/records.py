@@ -17,7 +17,7 @@ from uuid import UUID
 from pydantic import ConfigDict, GetCoreSchemaHandler, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
-from framekiln.pipelines.schema.issues import LONGEST_NAME, Location, path_segment
+from framekiln.pipelines.schema.issues import MAX_NAME_CHARS, Location, path_segment
 from framekiln.pipelines.schema.validation_errors import issues_of
 
 T = TypeVar("T")
@@ -78,4 +78,4 @@ def _with_plain_names(value: Any) -> Any:
 
 
 def _is_plain(name: Any) -> bool:
-    return isinstance(name, str) and name.isascii() and len(name) <= LONGEST_NAME
+    return isinstance(name, str) and name.isascii() and len(name) <= MAX_NAME_CHARS
