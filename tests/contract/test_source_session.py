@@ -3,6 +3,7 @@
 import os
 import signal
 import struct
+import wave
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
@@ -249,6 +250,25 @@ def _is_leaf_of_zygote(pid: int, parents: dict[int, int]) -> bool:
         return b"framekiln.kit.confined.zygote" in words and b"-m" in words[:5]
 
     return is_zygote(pid) and is_zygote(parents[pid]) and pid not in parents.values()
+
+
+def test_scripts_get_samples_from_late_in_a_long_sound(browser: Browser, tmp_path: Path) -> None:
+    """Sample numbers beyond 2**20 (22 s) had been refused."""
+
+    def ends_with_tone(path: Path) -> None:
+        samples = np.zeros(26 * 48_000, "<i2")
+        samples[25 * 48_000 :] = 8192
+        with wave.open(str(path), "wb") as file:
+            file.setparams((1, 2, 48_000, 0, "NONE", ""))
+            file.writeframes(samples.tobytes())
+
+    assets = LocalAssets(tmp_path, {"long.wav": ends_with_tone})
+    sound = f"http://127.0.0.1/__framekiln/sound?src={MEDIA_ORIGIN}long.wav&count=2&first="
+    with PageHost(assets, browser) as host:
+        found = host.lookup(f"{sound}{25 * 48_000 - 1}")
+    assert found is not None
+    assert isinstance(found.body, bytes)
+    assert np.frombuffer(found.body, "<f4").tolist() == [0, 0, 0.25, 0.25]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may signal processes of another user")

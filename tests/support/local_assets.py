@@ -16,10 +16,7 @@ Maker = Callable[[Path], object]
 
 
 class LocalAssets:
-    """Responds to `https:
-
-    media.test/<name>` with the file that the maker of `name` writes.
-    """
+    """Responds to a URL below `MEDIA_ORIGIN` with the file that the maker of its name writes."""
 
     def __init__(self, folder: Path, makers: Mapping[str, Maker]) -> None:
         self._folder = folder

@@ -56,7 +56,7 @@ PREFIX: Final = "/__framekiln/"
 _READING: Final = ("frame", "peaks")
 _MAX_FRAME_PX: Final = 8192
 _MAX_SAMPLES: Final = 1 << 20
-_MAX_INDEX: Final = 1 << 20
+_MAX_INDEX: Final = 10**9 - 1
 # Browsers inspect the bytes if the server does not name their type.
 _MAY_BE_PICTURES: Final = ("image/", "application/octet-stream", "binary/octet-stream")
 _MAX_WARNINGS: Final = 20
