@@ -26,7 +26,9 @@ async def page(app: AppHarness, path: str = VIDEOS, **query: Any) -> dict[str, A
     return found
 
 
-async def test_the_first_page(app: AppHarness, ids: list[str]) -> None:
+async def test_the_first_page_lists_the_newest_videos_with_links(
+    app: AppHarness, ids: list[str]
+) -> None:
     found = await page(app)
     assert list(found) == ["data", "links", "meta"]
     assert [video["id"] for video in found["data"]] == ids[::-1][:15]
@@ -54,7 +56,9 @@ async def test_the_first_page(app: AppHarness, ids: list[str]) -> None:
     ]
 
 
-async def test_following_the_links_shows_each_video_once(app: AppHarness, ids: list[str]) -> None:
+async def test_following_the_next_links_lists_each_video_once(
+    app: AppHarness, ids: list[str]
+) -> None:
     seen: list[str] = []
     url: str | None = f"{VIDEOS}?per_page=5"
     while url:
@@ -65,7 +69,7 @@ async def test_following_the_links_shows_each_video_once(app: AppHarness, ids: l
     assert seen == ids[::-1]
 
 
-async def test_a_page_behind_the_last(app: AppHarness, ids: list[str]) -> None:
+async def test_a_page_after_the_last_is_empty(app: AppHarness, ids: list[str]) -> None:
     found = await page(app, page=9)
     assert found["data"] == []
     assert (found["meta"]["from"], found["meta"]["to"]) == (None, None)
@@ -73,7 +77,7 @@ async def test_a_page_behind_the_last(app: AppHarness, ids: list[str]) -> None:
     assert found["links"]["next"] is None
 
 
-async def test_an_empty_list(app: AppHarness) -> None:
+async def test_an_empty_list_has_one_page(app: AppHarness) -> None:
     stranger = await app.other_organization()
     found = await page(stranger)
     assert found["data"] == []
@@ -102,7 +106,7 @@ async def test_invalid_page_numbers_are_rejected_with_a_path(
     assert answer.json()["issues"][0]["path"] in query
 
 
-async def test_templates_have_pages_too(app: AppHarness) -> None:
+async def test_templates_are_listed_in_pages(app: AppHarness) -> None:
     names = [f"t{n}" for n in range(3)]
     for name in names:
         answer = await app.client.post(TEMPLATES, json=template_body(name=name))

@@ -70,13 +70,13 @@ async def put_into(app: AppHarness, status: RenderStatus) -> RenderId:
     return render_id
 
 
-def test_terminal_states_are_left_by_nobody() -> None:
+def test_terminal_states_have_no_next_state() -> None:
     assert {state for state in S if not CHANGES[state]} == {S.COMPLETE, S.FAILED}
     assert {state for state in S if state.is_terminal} == {S.COMPLETE, S.FAILED}
     assert set(CHANGES) == set(S)
 
 
-def test_everything_but_the_start_can_be_entered_from_the_start() -> None:
+def test_every_state_can_be_reached_from_created() -> None:
     reached = {S.CREATED}
     for _ in S:
         reached |= {after for state in reached for after in CHANGES[state]}
@@ -119,7 +119,7 @@ async def test_a_render_taken_over_recovers(app: AppHarness, work: RenderWorker)
     assert await status_of(app, render_id) == "complete"
 
 
-async def test_a_worker_that_died_before_it_began_leaves_nothing_to_recover(
+async def test_a_worker_that_died_before_it_started_does_not_cause_recovery(
     app: AppHarness, work: RenderWorker
 ) -> None:
     """Such a render stayed `created`, and could never become complete."""
@@ -147,7 +147,7 @@ async def test_a_worker_that_was_replaced_changes_nothing(
     assert [part.blob_key for part in await work.finished_slices(render_id)] == ["alive"]
 
 
-async def test_a_slice_that_kills_its_workers_ends_the_render(
+async def test_a_slice_that_kills_its_workers_fails_the_render(
     app: AppHarness, work: RenderWorker
 ) -> None:
     render_id = await create(app)
@@ -162,7 +162,7 @@ async def test_a_slice_that_kills_its_workers_ends_the_render(
     assert "frames 0 to 59" in info["error"]["message"]
 
 
-async def test_a_page_that_kills_every_worker_before_it_is_planned_ends_its_render(
+async def test_a_page_that_kills_every_worker_before_the_plan_fails_the_render(
     app: AppHarness, work: RenderWorker
 ) -> None:
     """It was tried again for ever: before there are slices, nothing counted the dead."""
@@ -174,7 +174,7 @@ async def test_a_page_that_kills_every_worker_before_it_is_planned_ends_its_rend
     assert (info["status"], info["error"]["code"]) == ("failed", "render_kills_workers")
 
 
-async def test_many_attempts_do_not_end_a_render_that_was_planned(
+async def test_many_attempts_do_not_fail_a_planned_render(
     app: AppHarness, work: RenderWorker
 ) -> None:
     render = await start(work, await create(app), job=1)
@@ -183,9 +183,7 @@ async def test_many_attempts_do_not_end_a_render_that_was_planned(
     assert await status_of(app, render.id) == "recovering"
 
 
-async def test_a_browser_that_died_gives_its_slice_back(
-    app: AppHarness, work: RenderWorker
-) -> None:
+async def test_the_slice_of_a_dead_browser_is_released(app: AppHarness, work: RenderWorker) -> None:
     render = await start(work, await create(app), job=1)
     await work.save_plan(render, PLAN, cut_slices(TIMELINE))
     taken, other = await take(work, render, job=1), await take(work, render, job=2)
@@ -196,7 +194,7 @@ async def test_a_browser_that_died_gives_its_slice_back(
     assert await work.finish_slice(other, blob_key="other", record={})
 
 
-async def test_a_late_worker_does_not_say_that_a_render_has_recovered(
+async def test_a_late_worker_does_not_mark_a_render_as_recovered(
     app: AppHarness, work: RenderWorker
 ) -> None:
     """The report of a worker that had lost its slice ended `recovering`."""
@@ -214,7 +212,7 @@ async def jobs_of(app: AppHarness, render_id: RenderId) -> list[str]:
     return sorted(job.kind for job in jobs if job.args.get("render_id") == str(render_id))
 
 
-async def test_a_film_is_joined_once_when_its_last_part_is_there(
+async def test_the_join_is_queued_once_when_the_last_part_is_finished(
     app: AppHarness, work: RenderWorker
 ) -> None:
     """A worker that had lost its slice could have a whole film joined a second time."""
@@ -231,9 +229,7 @@ async def test_a_film_is_joined_once_when_its_last_part_is_there(
     assert (await jobs_of(app, render.id)).count("render.join") == 1
 
 
-async def test_sound_that_scripts_have_changed_is_mixed_again(
-    app: AppHarness, work: RenderWorker
-) -> None:
+async def test_audio_changed_by_scripts_is_mixed_again(app: AppHarness, work: RenderWorker) -> None:
     """What is mixed of the old plan comes too late, whether it ends before or after the change."""
     window = PageAudioClip("audio", "https://a.example/a.mp3", None, 0, 500, 0, 1)
     faded = replace(window, speed=2, gains=((0, 1), (500, 0)))
@@ -251,7 +247,7 @@ async def test_sound_that_scripts_have_changed_is_mixed_again(
     assert await work.finish_sound(render.id, blob_key="new", mixed=(faded,))
 
 
-async def test_one_worker_at_a_time_is_called_in(app: AppHarness, work: RenderWorker) -> None:
+async def test_each_further_worker_queues_the_next(app: AppHarness, work: RenderWorker) -> None:
     """One job for each slice let a long render keep all others waiting."""
     render = await start(work, await create(app), job=1)
     slices = cut_slices(Timeline(Fraction(30), 30 * 40))
@@ -269,7 +265,7 @@ async def test_one_worker_at_a_time_is_called_in(app: AppHarness, work: RenderWo
 
 
 @pytest.mark.parametrize("status", [S.COMPLETE, S.FAILED])
-async def test_a_finished_render_is_left_alone(
+async def test_late_results_do_not_change_a_finished_render(
     app: AppHarness, work: RenderWorker, status: RenderStatus
 ) -> None:
     render = await start(work, await create(app), job=1)
@@ -288,7 +284,7 @@ async def test_a_finished_render_is_left_alone(
 
 
 @pytest.mark.parametrize(("before", "after"), list(product(S, (S.COMPLETE, S.FAILED))))
-async def test_the_end_is_entered_as_the_table_says(
+async def test_terminal_states_are_entered_only_as_the_table_allows(
     app: AppHarness, work: RenderWorker, before: RenderStatus, after: RenderStatus
 ) -> None:
     render_id = await put_into(app, before)
@@ -301,7 +297,7 @@ async def test_the_end_is_entered_as_the_table_says(
 
 
 @pytest.mark.parametrize("status", S)
-async def test_only_a_render_at_rest_can_be_deleted(app: AppHarness, status: RenderStatus) -> None:
+async def test_an_active_render_cannot_be_deleted(app: AppHarness, status: RenderStatus) -> None:
     path = f"/api/v1/renders/{await put_into(app, status)}"
     answer = await app.client.post(f"{path}/delete")
     if status.is_active:

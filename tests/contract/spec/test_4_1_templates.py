@@ -25,7 +25,7 @@ async def created(app: AppHarness, **changes: Any) -> str:
     return str(answer.json()["data"]["id"])
 
 
-async def test_the_answer_to_a_creation(app: AppHarness) -> None:
+async def test_a_created_template_is_returned_and_listed(app: AppHarness) -> None:
     answer = await app.client.post(TEMPLATES, json=template_body())
     assert answer.status_code == 201
     assert list(answer.json()) == ["data"]
@@ -41,7 +41,7 @@ async def test_the_answer_to_a_creation(app: AppHarness) -> None:
     assert template in listed
 
 
-async def test_a_number_fills_a_text(app: AppHarness) -> None:
+async def test_a_number_may_fill_a_text_field(app: AppHarness) -> None:
     layer = {"id": "t", "type": "text", "text": {"text": "{{ year }}"}}
     body = template_body(
         config={"dimensions": {"width": 64, "height": 64}, "duration": 1, "layers": [layer]},
@@ -59,7 +59,7 @@ async def test_a_number_fills_a_text(app: AppHarness) -> None:
 
 
 @pytest.mark.parametrize("style", ["text", "urlencoded", "multipart"])
-async def test_json_as_text_and_in_forms(app: AppHarness, style: str) -> None:
+async def test_bodies_may_be_json_text_or_forms(app: AppHarness, style: str) -> None:
     body = template_body()
     fields = {name: body[name] if name == "name" else json.dumps(body[name]) for name in body}
     sent: dict[str, dict[str, Any]] = {
@@ -80,7 +80,7 @@ async def test_json_as_text_and_in_forms(app: AppHarness, style: str) -> None:
     assert rendered.status_code == 201, rendered.text
 
 
-async def test_a_render(app: AppHarness) -> None:
+async def test_rendering_a_template_creates_a_video(app: AppHarness) -> None:
     template_id = await created(app)
     data = {"source": "https://127.0.0.1/clip.mp4"}
     answer = await app.client.post(f"{TEMPLATES}/{template_id}/render", json={"data": data})
@@ -103,7 +103,7 @@ async def test_a_render(app: AppHarness) -> None:
     assert found["parsed_config"] == {}
 
 
-async def test_typed_values_conditions_and_lists(app: AppHarness) -> None:
+async def test_rendering_fills_typed_values_conditions_and_lists(app: AppHarness) -> None:
     config = {
         "dimensions": {"width": "{{ width }}", "height": 360},
         "duration": 3,
@@ -151,7 +151,7 @@ WRONG_DATA: dict[str, tuple[Any, str, str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG_DATA)
-async def test_data_that_the_rules_refuse(app: AppHarness, case: str) -> None:
+async def test_data_that_violates_a_rule_is_refused(app: AppHarness, case: str) -> None:
     sent, path, code = WRONG_DATA[case]
     template_id = await created(
         app,
@@ -185,7 +185,7 @@ async def resolve(host: str, _port: int) -> list[str]:
         ("[::1]", False),
     ],
 )
-async def test_active_url_looks_for_a_definite_no(
+async def test_active_url_refuses_only_hosts_that_do_not_resolve(
     app: AppHarness, host: str, *, is_refused: bool
 ) -> None:
     caller = await app.services.identity.authenticate(app.key)
@@ -241,7 +241,9 @@ WRONG_TEMPLATES: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG_TEMPLATES)
-async def test_templates_that_could_never_be_rendered(app: AppHarness, case: str) -> None:
+async def test_a_template_that_cannot_be_rendered_is_refused_at_creation(
+    app: AppHarness, case: str
+) -> None:
     changes, path, code = WRONG_TEMPLATES[case]
     answer = await app.client.post(TEMPLATES, json=template_body(**changes))
     assert answer.status_code == 422, answer.text
@@ -249,7 +251,7 @@ async def test_templates_that_could_never_be_rendered(app: AppHarness, case: str
     assert found[0] == (path, code)
 
 
-async def test_defaults_that_refer_to_each_other_in_a_circle(app: AppHarness) -> None:
+async def test_defaults_with_circular_references_are_refused(app: AppHarness) -> None:
     changes = {
         "inputs": {"a": "string", "b": "string"},
         "default_values": {"a": "{{ b }}", "b": "{{ a }}"},
@@ -258,7 +260,7 @@ async def test_defaults_that_refer_to_each_other_in_a_circle(app: AppHarness) ->
     assert answer.status_code == 422, answer.text
 
 
-async def test_deletion(app: AppHarness) -> None:
+async def test_deleting_a_template_keeps_its_videos(app: AppHarness) -> None:
     template_id = await created(app)
     data = {"source": "https://127.0.0.1/kept.mp4"}
     path = f"{TEMPLATES}/{template_id}"
@@ -280,7 +282,7 @@ async def test_other_organizations_see_nothing(app: AppHarness) -> None:
     assert (await stranger.client.get(TEMPLATES)).json()["data"] == []
 
 
-async def test_a_template_describes_itself(app: AppHarness) -> None:
+async def test_a_template_has_a_json_schema(app: AppHarness) -> None:
     template_id = await created(app)
     schema = (await app.client.get(f"{TEMPLATES}/{template_id}/schema")).json()
     assert schema["required"] == ["source"]
@@ -288,7 +290,7 @@ async def test_a_template_describes_itself(app: AppHarness) -> None:
     assert schema["examples"] == [{"source": CLIP}]
 
 
-async def test_a_template_is_kept_as_it_came(app: AppHarness) -> None:
+async def test_the_config_of_a_template_is_stored_unchanged(app: AppHarness) -> None:
     config = {**template_body()["config"], "zeta": 1, "alpha": [1, 2.5, None, "ü"]}
     answer = await app.client.post(TEMPLATES, json=template_body(config=config))
     assert [each["path"] for each in answer.json()["warnings"]] == ["config.zeta", "config.alpha"]
@@ -308,7 +310,7 @@ def texts_body(*texts: str, **values: str) -> dict[str, Any]:
     )
 
 
-async def test_a_large_template_is_filled_like_a_small_one(app: AppHarness) -> None:
+async def test_a_large_template_gives_the_same_result_as_a_small_one(app: AppHarness) -> None:
     body = texts_body("{{ who | upcase }}", "{{ filler | size }} x", who="you", filler="x" * 20_000)
     answer = await app.client.post(TEMPLATES, json=body)
     assert answer.status_code == 201, answer.text
@@ -322,7 +324,7 @@ async def test_a_large_template_is_filled_like_a_small_one(app: AppHarness) -> N
     assert (wrong.status_code, list(wrong.json()["errors"])) == (422, ["data.who"])
 
 
-async def test_a_template_that_takes_too_many_steps(app: AppHarness) -> None:
+async def test_a_template_with_too_many_steps_is_refused(app: AppHarness) -> None:
     loop = "{% for i in (1..9000) %}{{ i | append: 'x' }}{% endfor %}"
     answer = await app.client.post(TEMPLATES, json=texts_body(*[loop] * 400))
     assert answer.status_code == 422
@@ -332,7 +334,7 @@ async def test_a_template_that_takes_too_many_steps(app: AppHarness) -> None:
     assert "takes more than 5000000 steps" in answer.json()["message"]
 
 
-async def test_a_template_that_takes_too_long_ends_with_its_child(
+async def test_a_template_that_takes_too_long_is_stopped_with_its_child(
     app: AppHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(work, "_LIMITS", replace(work._LIMITS, cpu_s=1))

@@ -80,7 +80,7 @@ async def test_a_finished_video_sends_a_signed_callback(
     assert (await app.client.get("/api/v1/webhooks")).json()["webhooks"] == []
 
 
-async def test_a_failed_video_says_why_and_the_callback_is_tried_again(
+async def test_the_callback_of_a_failed_video_has_the_error_and_is_retried(
     app: AppHarness, receiver: Receiver
 ) -> None:
     receiver.answer_next(Answer(status=500))
@@ -141,7 +141,7 @@ async def test_a_new_secret_signs_beside_the_old_one(app: AppHarness, receiver: 
         (7, "type"),
     ],
 )
-async def test_addresses_that_nothing_may_be_sent_to(
+async def test_private_and_invalid_callback_addresses_are_refused(
     app: AppHarness, callback: object, code: str
 ) -> None:
     answer = await app.client.post(NEW, json={"config": plain_config(callback=callback)})
@@ -150,9 +150,7 @@ async def test_addresses_that_nothing_may_be_sent_to(
     assert (issue["path"], issue["code"]) == ("callback", code)
 
 
-async def test_addresses_are_forgotten_once_nothing_is_left_of_them(
-    app: AppHarness, receiver: Receiver
-) -> None:
+async def test_unused_callback_addresses_are_removed(app: AppHarness, receiver: Receiver) -> None:
     video_id = await create_video(app, plain_config(callback=receiver.url()))
     await complete_video(app, video_id, b"film")
     await wait_for_requests(receiver, 1)

@@ -91,7 +91,7 @@ async def test_a_film_has_the_codec_of_its_extension(
 
 
 @pytest.mark.parametrize("extension", STILLS)
-async def test_a_still_at_its_time(app: AppHarness, extension: str) -> None:
+async def test_a_still_shows_the_configured_instant(app: AppHarness, extension: str) -> None:
     config = halves(extension=extension, time=4.7, filename=f"cover.{extension}")
     video = await ended(app, await create_video(app, config))
     assert video["is_ready"], video

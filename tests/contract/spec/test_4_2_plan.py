@@ -54,7 +54,9 @@ async def issues(app: AppHarness, config: Any) -> list[tuple[str, str, str]]:
     return [(each["path"], each["code"], each["hint"]) for each in answer.json()["issues"]]
 
 
-async def test_times_boxes_and_sources(app: AppHarness, host: MediaServer) -> None:
+async def test_a_plan_has_times_boxes_and_sources_and_stores_nothing_else(
+    app: AppHarness, host: MediaServer
+) -> None:
     before = await app.count_stored()
     config = {
         "dimensions": {"width": 640, "height": 360},
@@ -112,14 +114,16 @@ async def test_times_boxes_and_sources(app: AppHarness, host: MediaServer) -> No
     assert (renders, blobs) == (before[0], before[1] + 5)
 
 
-async def test_sizes_taken_from_the_only_source(app: AppHarness, host: MediaServer) -> None:
+async def test_size_and_duration_default_to_those_of_the_only_source(
+    app: AppHarness, host: MediaServer
+) -> None:
     config = {"layers": [{"id": "v", "type": "video", "file": host.url("/clip.mp4")}]}
     found = await plan(app, json.dumps(config))
     assert found["dimensions"] == {"width": 320, "height": 240}
     assert found["duration"] == 2
 
 
-async def test_moving_pictures_have_the_length_that_they_have_in_the_film(
+async def test_animated_images_last_as_long_as_in_the_film(
     app: AppHarness, host: MediaServer
 ) -> None:
     moving(host.folder / "moving.gif", "GIF")
@@ -135,7 +139,9 @@ async def test_moving_pictures_have_the_length_that_they_have_in_the_film(
     assert found["sources"][host.url("/no-ip.json")]["duration"] == 1
 
 
-async def test_warnings_of_reading_and_of_the_timeline(app: AppHarness, host: MediaServer) -> None:
+async def test_a_plan_has_warnings_of_the_config_and_of_the_timeline(
+    app: AppHarness, host: MediaServer
+) -> None:
     layers = [
         {
             "id": "v",
@@ -151,7 +157,9 @@ async def test_warnings_of_reading_and_of_the_timeline(app: AppHarness, host: Me
     assert any(path.startswith("layers.0.trim") for path in codes)
 
 
-async def test_sources_that_cannot_be_used(app: AppHarness, host: MediaServer) -> None:
+async def test_unusable_sources_are_reported_with_their_layers(
+    app: AppHarness, host: MediaServer
+) -> None:
     with Receiver() as private:
         layers = [
             {"id": "a", "type": "video", "file": host.url("/missing.mp4")},
@@ -175,7 +183,9 @@ async def test_sources_that_cannot_be_used(app: AppHarness, host: MediaServer) -
     assert "FRAMEKILN_FETCH_ALLOW" in found[2][2]
 
 
-async def test_a_layer_may_be_left_out(app: AppHarness, host: MediaServer) -> None:
+async def test_on_error_and_fallback_replace_an_unusable_source(
+    app: AppHarness, host: MediaServer
+) -> None:
     layers = [
         {"id": "a", "type": "image", "file": host.url("/missing.png"), "onError": "skip"},
         {
@@ -247,7 +257,9 @@ WRONG_LOOKS: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG_LOOKS)
-async def test_files_that_cannot_be_looked_at(app: AppHarness, case: str) -> None:
+async def test_metadata_requests_that_cannot_be_answered_are_refused(
+    app: AppHarness, case: str
+) -> None:
     sent, path, code = WRONG_LOOKS[case]
     answer = await app.client.post(METADATA, json=sent)
     assert answer.status_code == 422, answer.text
@@ -294,7 +306,7 @@ async def test_rules_check_the_media_of_an_input(app: AppHarness, host: MediaSer
     assert good.status_code == 201, good.text
 
 
-async def test_a_frame_needs_a_config_that_can_be_drawn(app: AppHarness) -> None:
+async def test_a_frame_of_an_invalid_config_is_refused(app: AppHarness) -> None:
     for sent, path in (
         ({}, "config"),
         ({"config": {}}, "dimensions"),

@@ -64,7 +64,9 @@ async def ended(app: AppHarness, video_id: str) -> dict[str, Any]:
             await asyncio.sleep(0.2)
 
 
-async def test_a_clip_with_a_title(app: AppHarness, host: MediaServer, tmp_path: Path) -> None:
+async def test_a_video_with_a_clip_can_be_downloaded_and_streamed(
+    app: AppHarness, host: MediaServer, tmp_path: Path
+) -> None:
     video = await ended(app, await create_video(app, config(host, metadata={"order": 12})))
     assert video["is_ready"], video
     assert (video["duration"], video["metadata"]) == (5, {"order": 12})
@@ -88,7 +90,7 @@ async def test_a_clip_with_a_title(app: AppHarness, host: MediaServer, tmp_path:
     assert [read_frame_code(frame.rgb) for frame in watched] == list(range(5 * FPS))
 
 
-async def test_a_frame_of_a_config_that_is_no_video(
+async def test_a_frame_can_be_drawn_without_creating_a_video(
     app: AppHarness, host: MediaServer, tmp_path: Path
 ) -> None:
     before = await app.count_stored()
@@ -102,7 +104,9 @@ async def test_a_frame_of_a_config_that_is_no_video(
     assert (await app.count_stored())[0] == before[0], "nothing is kept"
 
 
-async def test_a_source_that_is_not_there(app: AppHarness, host: MediaServer) -> None:
+async def test_a_missing_source_fails_the_video_with_its_layer(
+    app: AppHarness, host: MediaServer
+) -> None:
     layers = [{"id": "lost", "type": "image", "file": host.url("/lost.png")}]
     video = await ended(app, await create_video(app, plain_config(layers=layers)))
     assert video["is_failed"]
@@ -110,7 +114,9 @@ async def test_a_source_that_is_not_there(app: AppHarness, host: MediaServer) ->
     assert "404" in video["error"]["message"]
 
 
-async def test_an_uploaded_source(app: AppHarness, host: MediaServer, tmp_path: Path) -> None:
+async def test_a_source_may_be_uploaded_with_the_config(
+    app: AppHarness, host: MediaServer, tmp_path: Path
+) -> None:
     layers = [{"id": "up", "type": "video"}]
     sent = json.dumps({"fps": FPS, "layers": layers})
     clip = await asyncio.to_thread((host.folder / "clip.mp4").read_bytes)
@@ -126,14 +132,16 @@ async def test_an_uploaded_source(app: AppHarness, host: MediaServer, tmp_path: 
     assert (facts.frame_count, facts.width, facts.height) == (6 * FPS, 320, 240)
 
 
-async def test_a_frame_with_a_source_that_is_not_there(app: AppHarness, host: MediaServer) -> None:
+async def test_a_frame_with_a_missing_source_is_refused(app: AppHarness, host: MediaServer) -> None:
     layers = [{"id": "lost", "type": "image", "file": host.url("/lost.png")}]
     answer = await app.client.post("/v2/videos/frame", json={"config": plain_config(layers=layers)})
     assert answer.status_code == 422, answer.text
     assert answer.json()["issues"][0]["path"] == "layers.0.file"
 
 
-async def test_a_frame_of_a_video_that_failed(app: AppHarness, host: MediaServer) -> None:
+async def test_a_frame_of_a_failed_video_is_refused_with_the_cause(
+    app: AppHarness, host: MediaServer
+) -> None:
     """It is drawn for the occasion, as of any video that has no film."""
     layers = [{"id": "lost", "type": "image", "file": host.url("/lost.png")}]
     video = await ended(app, await create_video(app, plain_config(layers=layers)))

@@ -35,7 +35,9 @@ def film(flash_clip: Path) -> bytes:
     return flash_clip.read_bytes()
 
 
-async def test_deleting_a_ready_video(app: AppHarness, film: bytes) -> None:
+async def test_deleting_a_ready_video_deletes_its_render_and_blobs(
+    app: AppHarness, film: bytes
+) -> None:
     video_id = await create_video(app, plain_config(duration=4))
     await complete_video(app, video_id, film)
     render = (await video_of(app, video_id)).render
@@ -48,7 +50,7 @@ async def test_deleting_a_ready_video(app: AppHarness, film: bytes) -> None:
     assert await app.services.blobs.info(render.source_key) is None
 
 
-async def test_deleting_a_video_that_is_being_made_stops_it(app: AppHarness) -> None:
+async def test_deleting_a_video_in_progress_stops_its_render(app: AppHarness) -> None:
     video_id = await create_video(app, plain_config(duration=5))
     render = (await video_of(app, video_id)).render
     await start_render(app, render)
@@ -78,7 +80,7 @@ async def test_other_organizations_see_nothing(app: AppHarness, film: bytes) -> 
     assert (await app.client.get(f"{VIDEOS}/{video_id}")).status_code == 200
 
 
-async def test_without_a_key(app: AppHarness) -> None:
+async def test_every_route_requires_a_key(app: AppHarness) -> None:
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(app.asgi), base_url=BASE_URL
     ) as nobody:
@@ -91,7 +93,7 @@ async def test_without_a_key(app: AppHarness) -> None:
             assert (await nobody.request(method, path)).status_code == 401
 
 
-async def test_the_same_words_again_are_not_made_again(app: AppHarness, film: bytes) -> None:
+async def test_equal_configs_share_one_finished_film(app: AppHarness, film: bytes) -> None:
     config = plain_config(duration=8)
     first = await create_video(app, config)
     assert (await video_of(app, await create_video(app, config))).render.id != (
@@ -111,7 +113,7 @@ async def test_the_same_words_again_are_not_made_again(app: AppHarness, film: by
     assert await app.services.blobs.info(both[0].render.source_key) is None
 
 
-async def test_another_organization_never_gets_a_film_of_ours(app: AppHarness, film: bytes) -> None:
+async def test_films_are_not_shared_between_organizations(app: AppHarness, film: bytes) -> None:
     config = plain_config(duration=9)
     first = await create_video(app, config)
     await complete_video(app, first, film)
@@ -145,7 +147,7 @@ async def test_a_film_is_shared_while_its_sources_are_kept(
             assert other.render.id != video.render.id
 
 
-async def test_a_source_fetched_while_a_film_was_made_is_not_taken_for_the_same(
+async def test_a_source_fetched_again_during_the_render_prevents_sharing(
     postgres: PostgresServer, tmp_path: Path, film: bytes
 ) -> None:
     (tmp_path / "clip.mp4").write_bytes(film)
@@ -162,7 +164,7 @@ async def test_a_source_fetched_while_a_film_was_made_is_not_taken_for_the_same(
             assert other.render.id != video.render.id
 
 
-async def test_a_page_is_drawn_anew_each_time(app: AppHarness, film: bytes) -> None:
+async def test_configs_with_pages_are_not_shared(app: AppHarness, film: bytes) -> None:
     config = plain_config(layers=[{"id": "h", "type": "html", "html": {"page": {"body": "x"}}}])
     first = await create_video(app, config)
     await complete_video(app, first, film)
@@ -170,7 +172,7 @@ async def test_a_page_is_drawn_anew_each_time(app: AppHarness, film: bytes) -> N
     assert again.render.id != (await video_of(app, first)).render.id
 
 
-async def test_the_render_of_a_video_is_an_ordinary_one(app: AppHarness) -> None:
+async def test_the_render_of_a_video_is_an_ordinary_render(app: AppHarness) -> None:
     video = await video_of(app, await create_video(app, plain_config(duration=11)))
     info = await app.info(str(video.render.id))
     assert info["status"] == "created"

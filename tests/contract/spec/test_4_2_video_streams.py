@@ -151,7 +151,7 @@ async def worker(app: AppHarness, parts: Parts) -> ManualWorker:
     return ManualWorker(app, video_id, parts)
 
 
-async def test_a_film_can_be_watched_while_it_is_made(
+async def test_a_film_can_be_streamed_while_it_is_rendered(
     worker: ManualWorker, parts: Parts, tmp_path: Path
 ) -> None:
     stream = f"{VIDEOS}/{worker.video_id}/stream"
@@ -200,7 +200,7 @@ async def test_a_film_can_be_watched_while_it_is_made(
     assert (await worker.kiln.client.get(stream)).status_code == 200
 
 
-async def test_the_sound_of_a_stream_is_where_it_was(
+async def test_the_sound_of_a_stream_keeps_its_times(
     worker: ManualWorker, parts: Parts, tmp_path: Path
 ) -> None:
     await worker.plan()
@@ -225,7 +225,7 @@ def _decoded(path: Path, data: bytes) -> list:  # type: ignore[type-arg]
 
 
 @pytest.mark.parametrize("format_", ["jpg", "png", "webp"])
-async def test_a_frame_of_a_film(
+async def test_frames_of_a_film_are_exact_in_every_format(
     app: AppHarness, parts: Parts, tmp_path: Path, worker: ManualWorker, format_: str
 ) -> None:
     await worker.plan()
@@ -246,7 +246,7 @@ async def test_a_frame_of_a_film(
         assert answer.status_code == 422, wrong
 
 
-async def test_a_thumbnail(
+async def test_a_thumbnail_has_the_size_of_the_film(
     app: AppHarness, worker: ManualWorker, parts: Parts, tmp_path: Path
 ) -> None:
     await worker.plan()
@@ -264,7 +264,7 @@ async def test_a_thumbnail(
     assert (await app.client.get(address)).content == answer.content
 
 
-async def test_a_reader_with_a_token_gets_addresses_with_it(
+async def test_playlists_repeat_the_media_token_in_their_addresses(
     app: AppHarness, worker: ManualWorker
 ) -> None:
     await worker.plan()
@@ -275,7 +275,7 @@ async def test_a_reader_with_a_token_gets_addresses_with_it(
     assert "stream/picture.m3u8?media_token=a.b%26c" in answer.text
 
 
-async def test_a_picture_is_not_streamed(app: AppHarness) -> None:
+async def test_a_still_cannot_be_streamed(app: AppHarness) -> None:
     video_id = await create_video(app, plain_config(extension="png"))
     for path in ("stream", "frame"):
         answer = await app.client.get(f"{VIDEOS}/{video_id}/{path}")

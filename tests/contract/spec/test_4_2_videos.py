@@ -37,7 +37,7 @@ async def post(app: AppHarness, path: str = NEW, **sent: Any) -> httpx.Response:
     return await app.client.post(path, **sent)
 
 
-async def test_the_answer_to_a_creation(app: AppHarness) -> None:
+async def test_a_created_video_is_returned_with_its_id_and_metadata(app: AppHarness) -> None:
     before = int(datetime.now(UTC).timestamp())
     answer = await post(app, json={"config": {**spec_config(), "metadata": {"order": 7}}})
     assert answer.status_code == 201
@@ -49,7 +49,7 @@ async def test_the_answer_to_a_creation(app: AppHarness) -> None:
     assert body["metadata"] == {"order": 7}
 
 
-async def test_a_video_that_is_being_made_has_no_addresses(app: AppHarness) -> None:
+async def test_a_video_in_progress_has_no_media_addresses(app: AppHarness) -> None:
     video_id = await create_video(app, spec_config())
     body = (await app.client.get(f"{VIDEOS}/{video_id}")).json()
     timestamp = body.pop("timestamp")
@@ -80,7 +80,7 @@ async def test_its_render_has_the_config_in_normal_form(app: AppHarness) -> None
 
 @pytest.mark.parametrize("path", [NEW, VIDEOS])
 @pytest.mark.parametrize("as_text", [False, True])
-async def test_json_with_the_config_as_object_or_text(
+async def test_the_config_may_be_an_object_or_json_text(
     app: AppHarness, path: str, *, as_text: bool
 ) -> None:
     config: Any = json.dumps(plain_config()) if as_text else plain_config()
@@ -88,14 +88,14 @@ async def test_json_with_the_config_as_object_or_text(
 
 
 @pytest.mark.parametrize("path", [NEW, VIDEOS])
-async def test_urlencoded(app: AppHarness, path: str) -> None:
+async def test_a_config_may_be_posted_urlencoded(app: AppHarness, path: str) -> None:
     fields = {"config": json.dumps(plain_config()), "metadata": '{"a": "b"}'}
     answer = await post(app, path, data=fields)
     assert answer.status_code == 201
     assert answer.json()["metadata"] == {"a": "b"}
 
 
-async def test_json_under_the_label_of_a_form(app: AppHarness) -> None:
+async def test_json_with_the_content_type_of_a_form_is_accepted(app: AppHarness) -> None:
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     answer = await post(app, content=json.dumps({"config": plain_config()}), headers=headers)
     assert answer.status_code == 201
@@ -147,7 +147,7 @@ async def test_files_are_refused_where_only_addresses_are_taken(app: AppHarness)
     assert answer.json()["issues"][0]["code"] == "remote_url_required"
 
 
-async def test_a_file_for_a_layer_that_is_not_there(app: AppHarness) -> None:
+async def test_a_file_for_an_unknown_layer_is_refused(app: AppHarness) -> None:
     before = await app.count_stored()
     parts: dict[str, Any] = {"config": (None, json.dumps(plain_config())), "filea": ("a.png", b"x")}
     answer = await post(app, VIDEOS, files=parts)
@@ -156,7 +156,7 @@ async def test_a_file_for_a_layer_that_is_not_there(app: AppHarness) -> None:
     assert await app.count_stored() == before
 
 
-async def test_metadata_beside_the_config_wins(app: AppHarness) -> None:
+async def test_metadata_beside_the_config_overrides_that_in_it(app: AppHarness) -> None:
     config = plain_config(metadata={"in": "config"})
     video_id = await create_video(app, config, metadata={"beside": [1, None, {"x": "ü"}]})
     body = (await app.client.get(f"{VIDEOS}/{video_id}")).json()
@@ -164,9 +164,7 @@ async def test_metadata_beside_the_config_wins(app: AppHarness) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v2/videos", "/v2/templates"])
-async def test_lists_refuse_names_in_the_query_that_they_do_not_know(
-    app: AppHarness, path: str
-) -> None:
+async def test_lists_refuse_unknown_query_parameters(app: AppHarness, path: str) -> None:
     assert (await app.client.get(path, params={"page": 1, "per_page": 5})).status_code == 200
     answer = await app.client.get(path, params={"perpage": 5})
     assert answer.status_code == 422
@@ -248,7 +246,7 @@ WRONG: dict[str, tuple[Any, str, str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-async def test_what_cannot_be_made_is_refused_with_its_path(app: AppHarness, case: str) -> None:
+async def test_invalid_configs_are_refused_with_the_path(app: AppHarness, case: str) -> None:
     sent, path, code = WRONG[case]
     before = await app.count_stored()
     # As text: the client's own encoder takes neither 1e308 nor NaN amiss.
@@ -269,11 +267,11 @@ async def test_a_negative_trim_begins_at_the_start(app: AppHarness) -> None:
 
 
 @pytest.mark.parametrize("body", [b"[]", b'"text"', b"7"])
-async def test_a_body_that_is_no_object(app: AppHarness, body: bytes) -> None:
+async def test_a_body_that_is_not_an_object_is_refused(app: AppHarness, body: bytes) -> None:
     assert (await post(app, content=body)).status_code == 422
 
 
-async def test_a_body_that_is_no_json(app: AppHarness) -> None:
+async def test_a_body_that_is_not_json_is_refused(app: AppHarness) -> None:
     answer = await post(app, content=b"{")
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_json")
 
@@ -281,12 +279,14 @@ async def test_a_body_that_is_no_json(app: AppHarness) -> None:
 @pytest.mark.parametrize(
     "header", ["multipart/form-data", "multipart/form-data; boundary=x", "multipart/form-data; a=b"]
 )
-async def test_a_body_that_is_no_multipart(app: AppHarness, header: str) -> None:
+async def test_malformed_multipart_is_refused(app: AppHarness, header: str) -> None:
     answer = await post(app, VIDEOS, content=b"{}", headers={"Content-Type": header})
     assert answer.status_code == 422
 
 
-async def test_what_was_made_without_confinement_says_so(app: AppHarness, film: bytes) -> None:
+async def test_a_video_made_without_confinement_lists_what_was_missing(
+    app: AppHarness, film: bytes
+) -> None:
     missing = ["pages: namespaces and seccomp, which bubblewrap applies"]
     video_id = await create_video(app, plain_config())
     record = {"warnings": [], "missing_confinement": missing}
@@ -298,7 +298,9 @@ async def test_what_was_made_without_confinement_says_so(app: AppHarness, film: 
     assert body["missing_confinement"] == missing
 
 
-async def test_a_ready_video(app: AppHarness, film: bytes) -> None:
+async def test_a_ready_video_can_be_downloaded_whole_and_in_ranges(
+    app: AppHarness, film: bytes
+) -> None:
     video_id = await create_video(app, spec_config(duration=6, filename="Mein Film.mp4"))
     await complete_video(app, video_id, film)
     body = (await app.client.get(f"{VIDEOS}/{video_id}")).json()
@@ -357,7 +359,7 @@ async def test_a_failure_names_layer_and_path(app: AppHarness) -> None:
     assert message in refused.json()["message"]
 
 
-async def test_a_failure_of_no_layer(app: AppHarness) -> None:
+async def test_a_failure_without_a_layer_has_no_path(app: AppHarness) -> None:
     video_id = await create_video(app, plain_config(duration=3))
     render = (await video_of(app, video_id)).render
     await app.services.render_worker.fail(render.id, Failure("x", "layers of dust: broken"))
@@ -365,14 +367,14 @@ async def test_a_failure_of_no_layer(app: AppHarness) -> None:
     assert body["error"] == {"code": "x", "message": "layers of dust: broken"}
 
 
-async def test_a_still_asks_for_its_instant(app: AppHarness) -> None:
+async def test_the_time_of_a_still_becomes_the_instant_of_its_render(app: AppHarness) -> None:
     video = await video_of(app, await create_video(app, plain_config(extension="jpg", time=0.5)))
     assert video.render.request.duration_ms == 500
     assert not video.is_film
     assert video.filename == f"{video.id}.jpg"
 
 
-async def test_fields_of_a_form_have_a_limit_together(app: AppHarness) -> None:
+async def test_the_fields_of_a_form_share_a_size_limit(app: AppHarness) -> None:
     parts = {f"f{n}": (None, "x" * (12 << 20)) for n in range(3)}
     answer = await post(app, VIDEOS, files=parts)
     assert (answer.status_code, answer.json()["error"]) == (413, "too_large")

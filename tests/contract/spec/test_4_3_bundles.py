@@ -87,7 +87,9 @@ class TestFinishedOutputs:
     def data(self, flash_clip: Path) -> bytes:
         return flash_clip.read_bytes()
 
-    async def test_an_mp4_is_the_output_itself(self, idle_app: AppHarness, data: bytes) -> None:
+    async def test_an_uploaded_mp4_becomes_the_output(
+        self, idle_app: AppHarness, data: bytes
+    ) -> None:
         render_id = await idle_app.create(metadata={"a": "b"})
         answer = await upload(idle_app, render_id, data)
         assert (answer.status_code, answer.json()["status"]) == (200, "complete")
@@ -100,7 +102,7 @@ class TestFinishedOutputs:
         assert (again.status_code, again.json()["error"]) == (409, "render_has_composition")
         assert (await idle_app.client.delete(f"{RENDERS}/{render_id}")).json() == {"success": True}
 
-    async def test_what_no_render_could_have_made_is_refused(
+    async def test_uploaded_films_that_no_render_could_produce_are_refused(
         self, idle_app: AppHarness, data: bytes, tmp_path: Path
     ) -> None:
         hevc = make_pictures(tmp_path / "hevc.mp4", HEVC).read_bytes()
@@ -124,7 +126,7 @@ async def film_of(app: AppHarness, info: dict[str, Any], folder: Path) -> Path:
 # --- what is rendered ---------------------------------------------------------------------------
 
 
-async def test_everything_in_the_bundle_is_there(app: AppHarness, tmp_path: Path) -> None:
+async def test_every_file_of_the_bundle_is_served(app: AppHarness, tmp_path: Path) -> None:
     """Style, script, module, image, font of an address and data, by relative paths."""
     picture = make_still(tmp_path / "logo.png", 7, width=160, height=180).read_bytes()
     index = b"""<!doctype html><html data-width=320 data-height=180 data-fps=10
@@ -170,7 +172,7 @@ async def test_video_and_sound_of_the_bundle_are_seen_and_heard(
     assert [round(at_s, 2) for at_s in beep_times(path)] == [0.0, 1.0]
 
 
-async def test_a_runtime_of_its_own_plays_a_clip_of_the_bundle_with_its_sound(
+async def test_an_external_runtime_plays_a_clip_of_the_bundle_with_sound(
     app: AppHarness, tmp_path: Path
 ) -> None:
     clip = make_clip(tmp_path / "clip.mp4", Clip(fps=Fraction(10), duration_s=Fraction(2)))
@@ -193,7 +195,7 @@ async def test_a_missing_file_of_the_bundle_is_named(app: AppHarness) -> None:
     assert "img#i" in info["error"]["message"]
 
 
-async def test_what_is_asked_wins_over_the_bundle(app: AppHarness, tmp_path: Path) -> None:
+async def test_options_of_the_request_override_the_bundle(app: AppHarness, tmp_path: Path) -> None:
     page = b"<!doctype html><html data-width=640 data-height=360 data-fps=30 data-duration-ms=9000>"
     info = await render(app, {"index.html": page}, **SMALL)
     assert {name: info[name] for name in SMALL} == SMALL
@@ -224,7 +226,7 @@ async def test_sound_that_a_script_starts_in_a_later_slice_is_heard(
     assert beep_times(path) == pytest.approx([2.3], abs=0.005)
 
 
-async def test_a_bundle_may_become_a_still(app: AppHarness) -> None:
+async def test_a_bundle_can_be_rendered_as_a_still(app: AppHarness) -> None:
     output = {"container": "png"}
     info = await render(app, {"index.html": GREEN}, output=output, width=33, height=21)
     assert (await app.output(info)).startswith(b"\x89PNG")
@@ -266,7 +268,7 @@ NONSENSE = [
 ]
 
 
-async def test_a_nonsensical_request_to_the_renderer_is_rejected(
+async def test_invalid_requests_to_the_page_host_do_not_fail_the_render(
     app: AppHarness, tmp_path: Path
 ) -> None:
     """It ended the render with an internal error, or kept a worker busy for ever."""
@@ -289,7 +291,7 @@ async def test_a_nonsensical_request_to_the_renderer_is_rejected(
 
 
 @pytest.mark.spec("3.1")
-async def test_a_bundle_goes_from_created_over_queued_to_rendering(idle_app: AppHarness) -> None:
+async def test_a_bundle_changes_from_created_to_queued_to_rendering(idle_app: AppHarness) -> None:
     render_id = await idle_app.create(**SMALL)
     assert (await idle_app.info(render_id))["status"] == "created"
     answer = await upload(idle_app, render_id, pack({"index.html": GREEN}))
@@ -383,7 +385,7 @@ async def test_after_a_bad_bundle_a_good_one_is_rendered(app: AppHarness, tmp_pa
 
 
 @pytest.mark.spec("7")
-async def test_a_render_that_has_its_composition_takes_no_bundle(idle_app: AppHarness) -> None:
+async def test_a_render_with_html_refuses_a_bundle(idle_app: AppHarness) -> None:
     bundle = pack({"index.html": GREEN})
     from_html, from_bundle = await idle_app.create(html="<p>x"), await idle_app.create()
     assert (await upload(idle_app, from_bundle, bundle)).status_code == 200
@@ -396,7 +398,7 @@ async def test_a_render_that_has_its_composition_takes_no_bundle(idle_app: AppHa
         assert await idle_app.count_stored() == before
 
 
-async def test_of_two_bundles_at_once_one_is_taken(idle_app: AppHarness) -> None:
+async def test_one_of_two_concurrent_bundles_is_accepted(idle_app: AppHarness) -> None:
     """The second replaced what the workers of the first were filming."""
     render_id = await idle_app.create()
     bundles = [pack({"index.html": f"<p>{n}".encode()}) for n in range(4)]
@@ -422,14 +424,14 @@ async def test_a_bundle_for_an_unknown_render_is_404(idle_app: AppHarness) -> No
 
 
 @pytest.mark.spec("5")
-async def test_an_upload_wants_a_key(idle_app: AppHarness) -> None:
+async def test_uploading_a_bundle_requires_a_key(idle_app: AppHarness) -> None:
     render_id = await idle_app.create()
     request = idle_app.client.build_request("POST", f"{RENDERS}/{render_id}/upload", content=b"x")
     del request.headers["authorization"]
     assert (await idle_app.client.send(request)).status_code == 401
 
 
-async def test_there_is_nothing_to_fetch_before_the_upload(idle_app: AppHarness) -> None:
+async def test_there_is_no_output_before_the_bundle_is_uploaded(idle_app: AppHarness) -> None:
     render_id = await idle_app.create()
     answer = await idle_app.client.get(f"{RENDERS}/{render_id}.mp4")
     assert (answer.status_code, answer.json()["status"]) == (409, "created")

@@ -60,7 +60,7 @@ async def test_a_bundle_has_the_data_of_its_request(app: AppHarness, tmp_path: P
     assert shows_the_data(decode_still(tmp_path / "still.png"))
 
 
-async def test_a_page_without_data_may_bring_its_own(app: AppHarness, tmp_path: Path) -> None:
+async def test_a_page_may_define_default_data(app: AppHarness, tmp_path: Path) -> None:
     page = """<!doctype html><script>
       document.documentElement.style.background = (window.EF_RENDER_DATA ?? { css: "#0f0" }).css
     </script>"""
@@ -74,7 +74,7 @@ async def test_a_page_without_data_may_bring_its_own(app: AppHarness, tmp_path: 
     [([1], 400), ("{}", 400), (1, 400), ({"a": "x" * (1 << 20)}, 413)],
     ids=["array", "text", "number", "large"],
 )
-async def test_data_that_cannot_be_used_are_refused_and_nothing_is_kept(
+async def test_invalid_data_is_refused_and_nothing_is_stored(
     idle_app: AppHarness, data: Any, status: int
 ) -> None:
     refused = await idle_app.client.post(RENDERS, json={"html": "<p>", "data": data})
@@ -84,7 +84,7 @@ async def test_data_that_cannot_be_used_are_refused_and_nothing_is_kept(
     assert not [path for path in folder.rglob("*") if path.is_file()]
 
 
-async def test_data_go_with_their_render(idle_app: AppHarness) -> None:
+async def test_data_is_deleted_with_its_render(idle_app: AppHarness) -> None:
     render_id = await idle_app.create(data={"a": 1})
     folder = idle_app.services.settings.data / "blobs"
     kept = [path for path in folder.rglob("data.json") if render_id in str(path)]

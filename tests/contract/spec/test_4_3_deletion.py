@@ -82,7 +82,7 @@ async def rows_of(app: AppHarness, render_id: str) -> list[int]:
 
 @pytest.mark.parametrize("method", ["DELETE", "POST"])
 @pytest.mark.parametrize("status", AT_REST)
-async def test_a_deleted_render_leaves_nothing(
+async def test_deleting_a_render_deletes_all_its_blobs(
     app: AppHarness, method: str, status: RenderStatus
 ) -> None:
     kept = await app.create(html="<p>kept")
@@ -122,7 +122,7 @@ async def test_an_active_render_is_not_deleted(
 
 
 @pytest.mark.spec("7")
-async def test_the_renders_of_others_are_not_deleted(app: AppHarness) -> None:
+async def test_renders_of_other_organizations_cannot_be_deleted(app: AppHarness) -> None:
     theirs = await (await app.other_organization()).create(html="<p>theirs")
     before = await app.count_stored()
     for render_id in (theirs, str(uuid4()), "nonsense"):
@@ -132,7 +132,9 @@ async def test_the_renders_of_others_are_not_deleted(app: AppHarness) -> None:
     assert await app.count_stored() == before
 
 
-async def test_a_render_deleted_before_its_worker_came_is_not_filmed(empty: AppHarness) -> None:
+async def test_a_render_deleted_before_its_worker_started_is_not_rendered(
+    empty: AppHarness,
+) -> None:
     deleted = await empty.create(html="<p>x", **SMALL)
     assert (await empty.client.delete(f"{RENDERS}/{deleted}")).status_code == 200
     async with running_workers(empty.services):
@@ -146,7 +148,7 @@ def files_of(app: AppHarness, render_id: str) -> list[str]:
     return sorted(name for name in blobs_of(app, render_id) if "." in name)
 
 
-async def test_a_finished_render_keeps_only_what_is_needed(empty: AppHarness) -> None:
+async def test_a_finished_render_keeps_only_its_source_and_output(empty: AppHarness) -> None:
     async with running_workers(empty.services):
         info = await empty.render("<p>x", **{**SMALL, "duration_ms": 2500}, work_slice_ms=1000)
         assert info["status"] == "complete"
@@ -159,7 +161,7 @@ async def test_a_finished_render_keeps_only_what_is_needed(empty: AppHarness) ->
     assert blobs_of(empty, info["id"]) == []
 
 
-async def test_the_slice_of_a_render_that_ended_meanwhile_is_not_kept(empty: AppHarness) -> None:
+async def test_a_slice_finished_after_its_render_ended_is_not_stored(empty: AppHarness) -> None:
     """It stayed in the store for ever, also when the render was deleted."""
     html = "<script>setTimeout(() => { throw new Error('late') }, 1500)</script>"
     asked = {"width": 320, "height": 180, "fps": 10, "duration_ms": 4000, "work_slice_ms": 1000}
@@ -177,7 +179,7 @@ async def test_the_slice_of_a_render_that_ended_meanwhile_is_not_kept(empty: App
 
 
 @pytest.mark.spec("2.5")
-async def test_a_render_is_found_by_its_md5_however_it_is_written(app: AppHarness) -> None:
+async def test_a_render_is_found_by_md5_in_any_spelling(app: AppHarness) -> None:
     render_id = await app.create(html="<p>x", md5=MD5)
     plain = MD5.replace("-", "")
     for written in (MD5, MD5.lower(), MD5.upper(), plain, plain.lower(), plain.upper()):
@@ -242,7 +244,7 @@ async def create_expiring(app: AppHarness, status: RenderStatus, *, in_s: int) -
 
 
 @pytest.mark.spec("3.1", "8")
-async def test_what_has_expired_is_removed(
+async def test_expired_renders_are_removed(
     app: AppHarness, services: Services, clock: SettableClock
 ) -> None:
     expired = {status: await create_expiring(app, status, in_s=60) for status in S}
@@ -271,7 +273,7 @@ async def test_what_has_expired_is_removed(
     assert await services.renders.remove_expired() == 2
 
 
-async def test_many_expired_renders_are_removed_bit_by_bit(
+async def test_many_expired_renders_are_removed_in_batches(
     app: AppHarness, services: Services, clock: SettableClock
 ) -> None:
     expires_at = (app.services.clock.now() + timedelta(seconds=30)).isoformat()
@@ -284,7 +286,7 @@ async def test_many_expired_renders_are_removed_bit_by_bit(
 
 
 @pytest.mark.spec("3.1")
-async def test_a_bundle_that_comes_after_its_render_has_expired(
+async def test_a_bundle_for_an_expired_render_is_404(
     app: AppHarness, services: Services, clock: SettableClock
 ) -> None:
     expires_at = (app.services.clock.now() + timedelta(seconds=30)).isoformat()

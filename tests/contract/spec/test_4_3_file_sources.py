@@ -39,7 +39,9 @@ async def film(app: AppHarness, html: str, path: Path) -> Path:
     return path
 
 
-async def test_an_uploaded_video_is_seen_and_heard_exactly(app: AppHarness, tmp_path: Path) -> None:
+async def test_an_uploaded_video_is_shown_and_heard_exactly(
+    app: AppHarness, tmp_path: Path
+) -> None:
     clip = make_clip(tmp_path / "clip.mp4").read_bytes()
     file = await wait_processed(app, (await upload_file(app, clip, filename="clip.mp4"))["id"])
     html = scene(f'<ef-video file-id="{file["id"]}" style="width:320px;height:240px"></ef-video>')
@@ -68,7 +70,7 @@ async def test_uploaded_captions_are_read(app: AppHarness, tmp_path: Path) -> No
     assert next(iter_frames(made)).rgb.min() < 60
 
 
-async def test_captions_show_what_is_said_in_a_file(app: AppHarness) -> None:
+async def test_captions_show_the_transcript_of_a_file(app: AppHarness) -> None:
     async with running_transcription_worker(app.services):
         file = await ready_file(app, SPEECH.read_bytes())
         captions = scene(
@@ -87,7 +89,7 @@ async def test_captions_show_what_is_said_in_a_file(app: AppHarness) -> None:
 
 
 @pytest.mark.parametrize("element", ["ef-video", "ef-image", "ef-audio"])
-async def test_a_file_that_is_not_there_is_named(app: AppHarness, element: str) -> None:
+async def test_a_missing_file_is_named_in_the_error(app: AppHarness, element: str) -> None:
     missing = uuid4()
     info = await app.render(scene(f'<{element} id="e" file-id="{missing}"></{element}>'))
     assert info["error"]["code"] == "asset_missing"
@@ -95,7 +97,7 @@ async def test_a_file_that_is_not_there_is_named(app: AppHarness, element: str) 
     assert str(missing) in info["error"]["message"]
 
 
-async def test_files_of_others_are_not_there(app: AppHarness, tmp_path: Path) -> None:
+async def test_files_of_other_organizations_are_not_found(app: AppHarness, tmp_path: Path) -> None:
     picture = make_still(tmp_path / "picture.png", 1).read_bytes()
     theirs = await upload_file(
         await app.other_organization(), picture, filename="a.png", type="image"

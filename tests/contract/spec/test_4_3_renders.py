@@ -51,7 +51,7 @@ def moving_page(seconds: int) -> str:
 # --- create and look at -------------------------------------------------------------------------
 
 
-async def test_a_render_whose_creation_got_no_answer_keeps_its_source(
+async def test_a_lost_commit_response_does_not_delete_the_source(
     idle_app: AppHarness, tmp_path: Path
 ) -> None:
     """It was deleted with the answer, and a worker then found nothing to render."""
@@ -102,7 +102,7 @@ async def test_a_new_render_is_created(idle_app: AppHarness) -> None:
 
 
 @pytest.mark.spec("2.5")
-async def test_info_says_what_was_asked_until_it_is_made(idle_app: AppHarness) -> None:
+async def test_info_has_the_requested_options_before_the_render(idle_app: AppHarness) -> None:
     created = (await idle_app.client.post(RENDERS, json={"html": "<p>hi", **SMALL})).json()
     info = (await idle_app.client.get(f"{RENDERS}/{created['id']}")).json()
     created_at = datetime.fromisoformat(info.pop("created_at"))
@@ -139,7 +139,7 @@ async def test_a_render_becomes_a_film(app: AppHarness, tmp_path: Path) -> None:
 
 
 @pytest.mark.spec("2.5")
-async def test_unset_options_come_from_the_composition(app: AppHarness, tmp_path: Path) -> None:
+async def test_missing_options_come_from_the_composition(app: AppHarness, tmp_path: Path) -> None:
     html = (
         "<!doctype html><html data-width=322 data-height=182 data-fps=29.97 data-duration-ms=300>"
     )
@@ -180,7 +180,7 @@ async def test_fields_without_effect_are_warnings_of_the_render(idle_app: AppHar
 @pytest.mark.parametrize(
     "label", [None, "text/plain", "application/octet-stream", "multipart/form-data", "nonsense"]
 )
-async def test_the_content_type_is_not_looked_at(idle_app: AppHarness, label: str | None) -> None:
+async def test_any_content_type_is_accepted(idle_app: AppHarness, label: str | None) -> None:
     request = idle_app.client.build_request("POST", RENDERS, content=b'{"html": "<p>hi"}')
     request.headers.pop("content-type", None)
     if label:
@@ -188,7 +188,7 @@ async def test_the_content_type_is_not_looked_at(idle_app: AppHarness, label: st
     assert (await idle_app.client.send(request)).status_code == 201
 
 
-async def test_numbers_may_be_written_as_json_writes_them(idle_app: AppHarness) -> None:
+async def test_numbers_may_have_any_json_notation(idle_app: AppHarness) -> None:
     content = b'{"html": "x", "width": 320.0, "height": 1.8e2, "fps": 29.97, "duration_ms": 5e2}'
     created = (await idle_app.client.post(RENDERS, content=content)).json()
     info = (await idle_app.client.get(f"{RENDERS}/{created['id']}")).json()
@@ -263,7 +263,7 @@ async def test_a_wrong_field_is_named(
     ],
     ids=range(10),
 )
-async def test_a_body_that_is_no_json_is_refused(idle_app: AppHarness, content: bytes) -> None:
+async def test_a_body_must_be_json(idle_app: AppHarness, content: bytes) -> None:
     before = await idle_app.count_stored()
     answer = await idle_app.client.post(RENDERS, content=content)
     assert answer.status_code == 400
@@ -273,13 +273,13 @@ async def test_a_body_that_is_no_json_is_refused(idle_app: AppHarness, content: 
 
 @pytest.mark.spec("7")
 @pytest.mark.parametrize("content", [b"[]", b'"html"', b"5", b"null"])
-async def test_a_body_that_is_no_object_is_refused(idle_app: AppHarness, content: bytes) -> None:
+async def test_a_body_must_be_an_object(idle_app: AppHarness, content: bytes) -> None:
     answer = await idle_app.client.post(RENDERS, content=content)
     assert answer.status_code == 400
     assert answer.json()["error"] == "invalid_request"
 
 
-async def test_without_html_a_bundle_is_awaited(idle_app: AppHarness) -> None:
+async def test_a_render_without_html_waits_for_its_bundle(idle_app: AppHarness) -> None:
     for content in (b"{}", b"", b'{"fps": 30}', b'{"html": null}'):
         renders, blobs = await idle_app.count_stored()
         answer = await idle_app.client.post(RENDERS, content=content)
@@ -288,7 +288,7 @@ async def test_without_html_a_bundle_is_awaited(idle_app: AppHarness) -> None:
 
 
 @pytest.mark.spec("7", "8")
-async def test_a_composition_that_is_too_large_leaves_nothing_behind(idle_app: AppHarness) -> None:
+async def test_a_composition_that_is_too_large_is_not_stored(idle_app: AppHarness) -> None:
     before = await idle_app.count_stored()
     answer = await idle_app.client.post(RENDERS, json={"html": "é" * (MAX_HTML_BYTES // 2 + 1)})
     assert answer.status_code == 413
@@ -310,7 +310,7 @@ async def test_the_largest_composition_is_accepted(idle_app: AppHarness) -> None
 
 
 @pytest.mark.spec("5")
-async def test_every_route_wants_a_key(idle_app: AppHarness) -> None:
+async def test_every_route_requires_a_key(idle_app: AppHarness) -> None:
     transport = httpx.ASGITransport(idle_app.asgi)
     async with httpx.AsyncClient(transport=transport, base_url=BASE_URL) as nobody:
         answers = [await nobody.post(RENDERS, json={"html": "x"})]
@@ -319,7 +319,7 @@ async def test_every_route_wants_a_key(idle_app: AppHarness) -> None:
 
 
 @pytest.mark.spec("7")
-async def test_renders_of_others_are_not_found(app: AppHarness, finished: dict[str, Any]) -> None:
+async def test_renders_of_others_are_404(app: AppHarness, finished: dict[str, Any]) -> None:
     stranger = await app.other_organization()
     for end in ("", ".mp4", "/mp4"):
         answer = await stranger.client.get(f"{RENDERS}/{finished['id']}{end}")
@@ -333,7 +333,7 @@ async def test_renders_of_others_are_not_found(app: AppHarness, finished: dict[s
 @pytest.mark.parametrize(
     "name", ["00000000-0000-4000-8000-000000000000", "1", "not-a-uuid", "%F0%9F%98%80", "x" * 3000]
 )
-async def test_a_render_that_is_not_there(idle_app: AppHarness, name: str) -> None:
+async def test_unknown_and_malformed_render_ids_are_404(idle_app: AppHarness, name: str) -> None:
     for end in ("", ".mp4", "/mp4"):
         answer = await idle_app.client.get(f"{RENDERS}/{name}{end}")
         assert answer.status_code == 404
@@ -373,14 +373,16 @@ async def test_progress_events_have_counts_and_fractions(app: AppHarness) -> Non
 
 
 @pytest.mark.spec("6")
-async def test_a_finished_render_ends_at_once(app: AppHarness, finished: dict[str, Any]) -> None:
+async def test_a_finished_render_ends_its_progress(
+    app: AppHarness, finished: dict[str, Any]
+) -> None:
     answer = await app.get_in_parts(f"{RENDERS}/{finished['id']}/progress")
     events = [event for part in answer.parts for event in events_in(part)]
     assert [name for name, _ in events] == ["size", "progress", "complete"]
 
 
 @pytest.mark.spec("6")
-async def test_several_may_follow_one_render(app: AppHarness) -> None:
+async def test_several_clients_can_follow_one_render(app: AppHarness) -> None:
     created = (await app.client.post(RENDERS, json={"html": "<p>x", **SMALL})).json()
     path = f"{RENDERS}/{created['id']}/progress"
     answers = await asyncio.gather(*(app.get_in_parts(path) for _ in range(5)))
@@ -388,7 +390,7 @@ async def test_several_may_follow_one_render(app: AppHarness) -> None:
 
 
 @pytest.mark.spec("6", "7")
-async def test_a_render_that_fails_says_why(app: AppHarness) -> None:
+async def test_the_progress_of_a_failed_render_ends_with_its_error(app: AppHarness) -> None:
     info = await app.render("<script>throw new Error('Grüße 😀')</script>", **SMALL)
     assert (info["status"], info["completed_at"], info["download_url"]) == ("failed", None, None)
     assert datetime.fromisoformat(info["failed_at"])
@@ -405,7 +407,7 @@ async def test_a_render_that_fails_says_why(app: AppHarness) -> None:
 
 
 @pytest.mark.spec("6", "7")
-async def test_following_nothing_is_one_error_event(idle_app: AppHarness) -> None:
+async def test_the_progress_of_an_unknown_render_is_one_error_event(idle_app: AppHarness) -> None:
     for path in (f"{NOBODY}/progress", f"{RENDERS}/nonsense/progress"):
         answer = await idle_app.get_in_parts(path)
         assert answer.status == 404
@@ -458,7 +460,7 @@ async def test_a_download_is_the_whole_film(
     ("asked", "start", "end"),
     [("bytes=0-9", 0, 10), ("bytes=100-", 100, None), ("bytes=-7", -7, None), ("bytes=5-5", 5, 6)],
 )
-async def test_a_part_of_a_film(
+async def test_a_range_of_the_output_is_a_206(
     app: AppHarness, finished: dict[str, Any], film: bytes, asked: str, start: int, end: int | None
 ) -> None:
     answer = await ask(app, finished, range=asked)
@@ -469,7 +471,7 @@ async def test_a_part_of_a_film(
     assert answer.headers["content-range"] == span
 
 
-async def test_a_part_that_is_not_there(
+async def test_a_range_beyond_the_output_is_a_416(
     app: AppHarness, finished: dict[str, Any], film: bytes
 ) -> None:
     answer = await ask(app, finished, range=f"bytes={len(film)}-")
@@ -478,7 +480,7 @@ async def test_a_part_that_is_not_there(
     assert answer.json()["error"] == "range_not_satisfiable"
 
 
-async def test_what_the_caller_has_is_not_sent_again(
+async def test_a_matching_etag_is_a_304(
     app: AppHarness, finished: dict[str, Any], film: bytes
 ) -> None:
     etag = (await ask(app, finished)).headers["etag"]

@@ -58,7 +58,9 @@ def decoded(data: bytes, folder: Path, container: str) -> Picture:
 
 
 @pytest.mark.parametrize("container", STILLS)
-async def test_a_still_shows_its_moment(app: AppHarness, container: str, tmp_path: Path) -> None:
+async def test_a_still_shows_the_requested_instant(
+    app: AppHarness, container: str, tmp_path: Path
+) -> None:
     html = frame_code_page(PageDriver.WAAPI, Fraction(30), frame_count=90)
     asked: dict[str, Any] = {"width": 321, "height": 181, "duration_ms": 1500}
     info, data = await create_still(app, html, container, **asked)
@@ -84,7 +86,7 @@ async def test_a_still_is_exact_to_the_millisecond(
     assert info["duration_ms"] == (at_ms or 0)
 
 
-async def test_a_still_needs_no_length(app: AppHarness) -> None:
+async def test_a_still_of_a_page_without_a_duration_is_rendered(app: AppHarness) -> None:
     info, _ = await create_still(app, "<p>for ever", "png")
     assert (info["width"], info["height"], info["fps"]) == (1280, 720, 30)
 
@@ -118,7 +120,7 @@ async def test_transparency_is_kept_when_asked_for(
 
 
 @pytest.mark.parametrize("container", STILLS)
-async def test_otherwise_what_is_empty_is_white(
+async def test_transparent_areas_are_white_by_default(
     app: AppHarness, container: str, tmp_path: Path
 ) -> None:
     _, data = await create_still(app, HALVES, container, width=160, height=120)
@@ -127,7 +129,7 @@ async def test_otherwise_what_is_empty_is_white(
     assert min(colour_at(picture, 150, 60)) >= 252
 
 
-async def test_an_ending_that_is_not_its_container_is_a_404(app: AppHarness) -> None:
+async def test_an_extension_of_another_container_is_a_404(app: AppHarness) -> None:
     info, data = await create_still(app, HALVES, "png", width=160, height=120)
     base = f"/api/v1/renders/{info['id']}"
     for path in (f"{base}.png", f"{base}/png", f"{base}.mp4", f"{base}/mp4"):
@@ -191,7 +193,7 @@ async def test_png_is_lossless(app: AppHarness, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("container", STILLS)
-async def test_every_download_route_has_the_still_under_its_own_type(
+async def test_every_download_route_returns_the_still_with_its_content_type(
     app: AppHarness, container: str
 ) -> None:
     """Existing clients know only the .mp4 route, and use it for stills too."""
@@ -235,14 +237,14 @@ async def test_a_wrong_option_is_named(app: AppHarness, output: dict[str, Any], 
     assert await app.count_stored() == before
 
 
-async def test_a_still_of_a_moment_in_the_past_is_refused(app: AppHarness) -> None:
+async def test_a_still_at_a_negative_time_is_refused(app: AppHarness) -> None:
     body = {"html": "<p>x", "duration_ms": -1, "output": {"container": "png"}}
     answer = await app.client.post(RENDERS, json=body)
     assert (answer.status_code, answer.json()["field"]) == (400, "duration_ms")
 
 
 @pytest.mark.spec("7")
-async def test_a_still_whose_page_throws_says_why(app: AppHarness) -> None:
+async def test_a_still_fails_with_the_error_that_its_page_throws(app: AppHarness) -> None:
     html = "<script>throw new Error('no picture')</script>"
     info = await app.render(html, output={"container": "webp"})
     assert (info["status"], info["error"]["code"]) == ("failed", "page_threw")

@@ -55,7 +55,7 @@ async def as_page(app: AppHarness, path: str, **headers: str) -> httpx.Response:
 
 class TestRegistering:
     @pytest.mark.spec("2.6", "3.2")
-    async def test_a_new_file(self, app: AppHarness) -> None:
+    async def test_registering_a_file_returns_its_record(self, app: AppHarness) -> None:
         asked = {"filename": "Über uns.mp4", "type": "video", "byte_size": 12}
         answer = await app.client.post(FILES, json=asked)
         assert answer.status_code == 201
@@ -124,7 +124,7 @@ class TestRegistering:
         answer = await app.client.post(FILES, json=body)
         assert (answer.status_code, answer.json()["error"]) == (400, code)
 
-    async def test_a_key_is_needed(self, app: AppHarness) -> None:
+    async def test_a_key_is_required(self, app: AppHarness) -> None:
         for method, path in (("POST", ""), ("GET", f"/{uuid4()}"), ("DELETE", f"/{uuid4()}")):
             request = app.client.build_request(method, FILES + path, json={})
             del request.headers["authorization"]
@@ -132,7 +132,7 @@ class TestRegistering:
 
 
 class TestSharing:
-    async def test_the_same_content_is_the_same_file(self, app: AppHarness) -> None:
+    async def test_equal_content_is_one_file(self, app: AppHarness) -> None:
         data = VTT + b"\n00:02.000 --> 00:03.000\nOnce.\n"
         md5 = md5_of(data)
         body = {"filename": "a.vtt", "type": "caption", "byte_size": len(data)}
@@ -165,12 +165,12 @@ class TestSharing:
         ]
         assert len(set(ids)) == len(ids)
 
-    async def test_registered_by_many_at_once(self, app: AppHarness) -> None:
+    async def test_concurrent_registrations_create_one_file(self, app: AppHarness) -> None:
         md5 = md5_of(b"at once")
         records = await asyncio.gather(*(create(app, md5=md5) for _ in range(8)))
         assert len({record["id"] for record in records}) == 1
 
-    async def test_one_that_failed_is_not_shared(self, app: AppHarness) -> None:
+    async def test_a_failed_file_is_not_reused(self, app: AppHarness) -> None:
         md5 = md5_of(VTT)
         first = await create(app, type="caption", byte_size=10, md5=md5)
         await upload(app, f"{FILES}/{first['id']}/upload", b"x" * 10)
@@ -178,7 +178,7 @@ class TestSharing:
         second = await create(app, type="caption", byte_size=10, md5=md5)
         assert (second["id"] != first["id"], second["status"]) == (True, "created")
 
-    async def test_found_by_md5(self, app: AppHarness) -> None:
+    async def test_the_newest_file_is_found_by_its_md5(self, app: AppHarness) -> None:
         data = SRT + b"\n2\n00:00:02,000 --> 00:00:03,000\nFind me.\n"
         md5 = md5_of(data)
         older = await create(app, type="caption", byte_size=1, md5=md5)
@@ -231,7 +231,7 @@ class TestSmallFiles:
             ),
         ],
     )
-    async def test_text_is_sent_so_that_nothing_in_it_runs(
+    async def test_downloads_of_text_cannot_run_as_scripts(
         self, app: AppHarness, data: bytes, kind: str, media_type: str
     ) -> None:
         found = await upload_file(app, data, type=kind, filename='x".html')
@@ -254,7 +254,7 @@ class TestSmallFiles:
             (SVG.replace(b"<rect", b"<script>x</script><rect"), "image", "unsafe_svg"),
         ],
     )
-    async def test_content_decides_not_the_name(
+    async def test_the_type_is_detected_from_the_content(
         self, app: AppHarness, data: bytes, kind: str, code: str
     ) -> None:
         name, mime_type = ("a.png", "image/png") if kind == "image" else ("a.vtt", "text/vtt")
@@ -274,7 +274,7 @@ class TestSmallFiles:
         content = await app.client.get(f"{path}/content")
         assert (content.status_code, content.json()["error"]) == (409, "file_not_ready")
 
-    async def test_a_wrong_md5(self, app: AppHarness, png: bytes) -> None:
+    async def test_a_wrong_md5_fails_the_file(self, app: AppHarness, png: bytes) -> None:
         wrong = md5_of(png + b"x")
         record = await create(app, type="image", byte_size=len(png), md5=wrong)
         (answer,) = await upload(app, f"{FILES}/{record['id']}/upload", png)
@@ -305,7 +305,9 @@ class TestSmallFiles:
 class TestTwoMasters:
     """The same address is asked for JSON by programs and for a picture by pages."""
 
-    async def test_an_image(self, app: AppHarness, png: bytes) -> None:
+    async def test_pages_get_the_image_and_clients_its_record(
+        self, app: AppHarness, png: bytes
+    ) -> None:
         found = await upload_file(app, png, type="image")
         path = f"{FILES}/{found['id']}"
         assert (await app.client.get(path)).json()["id"] == found["id"]
@@ -315,12 +317,12 @@ class TestTwoMasters:
             response = await as_page(app, path, **{header: "application/json"})
             assert response.json()["id"] == found["id"]
 
-    async def test_an_image_that_is_not_there_yet(self, app: AppHarness) -> None:
+    async def test_an_image_before_its_upload_is_409(self, app: AppHarness) -> None:
         record = await create(app, type="image")
         answer = await as_page(app, f"{FILES}/{record['id']}")
         assert (answer.status_code, answer.json()["error"]) == (409, "file_not_ready")
 
-    async def test_a_video_always_answers_with_its_record(self, app: AppHarness) -> None:
+    async def test_a_video_is_always_answered_with_its_record(self, app: AppHarness) -> None:
         record = await create(app, type="video")
         answer = await as_page(app, f"{FILES}/{record['id']}")
         assert answer.json()["status"] == "created"
@@ -341,7 +343,7 @@ class TestDeleting:
             assert (await app.client.get(ask)).status_code == 404
         assert (await app.client.request(way, address)).status_code == 404
 
-    async def test_deleting_an_unfinished_upload(self, app: AppHarness) -> None:
+    async def test_deleting_an_unfinished_upload_removes_its_parts(self, app: AppHarness) -> None:
         record = await create(app, byte_size=1000)
         path = f"{FILES}/{record['id']}"
         await send_chunk(app, f"{path}/upload", b"x" * 500, start=0, total=1000)
@@ -351,7 +353,7 @@ class TestDeleting:
 
 
 class TestExpiry:
-    async def test_content_goes_and_the_record_stays_for_a_while(self, app: AppHarness) -> None:
+    async def test_an_expired_file_keeps_its_record_for_a_while(self, app: AppHarness) -> None:
         clock = SettableClock(app.services.clock.now())
         services = app.services
         later = Files(
@@ -392,7 +394,7 @@ class TestExpiry:
             app.asgi.state.services = services
 
 
-async def test_nothing_of_others_is_seen(app: AppHarness, png: bytes) -> None:
+async def test_files_of_other_organizations_are_not_found(app: AppHarness, png: bytes) -> None:
     found = await upload_file(app, png, type="image")
     stranger = await app.other_organization()
     for ask in ("", "/content", "/index", "/tracks/1", "/thumbnails.jpg", "/waveform.json"):
@@ -400,7 +402,9 @@ async def test_nothing_of_others_is_seen(app: AppHarness, png: bytes) -> None:
         assert (answer.status_code, answer.json()["error"]) == (404, "file_not_found")
 
 
-async def test_what_an_image_does_not_have(app: AppHarness, png: bytes, tmp_path: Path) -> None:
+async def test_an_image_has_no_index_thumbnails_or_tracks(
+    app: AppHarness, png: bytes, tmp_path: Path
+) -> None:
     found = await upload_file(app, png, type="image")
     for ask, code in (
         ("/index", "content_not_found"),

@@ -68,7 +68,7 @@ async def get_fields(app: AppHarness, path: str) -> dict[str, Any]:
     return found
 
 
-async def test_an_image(app: AppHarness, tmp_path: Path) -> None:
+async def test_an_image_is_uploaded_by_its_older_address(app: AppHarness, tmp_path: Path) -> None:
     data = make_still(tmp_path / "still.png").read_bytes()
     md5 = dashed(md5_of(data))
     asked = {
@@ -97,7 +97,7 @@ async def test_an_image(app: AppHarness, tmp_path: Path) -> None:
     assert (found["type"], found["status"], found["filename"]) == ("image", "ready", "still.png")
 
 
-async def test_captions_come_in_one_streamed_body(app: AppHarness) -> None:
+async def test_captions_are_uploaded_in_one_streamed_body(app: AppHarness) -> None:
     md5 = dashed(md5_of(CAPTIONS))
     record = await created(app, "caption_files", md5=md5, filename="a.vtt", byte_size=len(CAPTIONS))
     assert record == {"id": record["id"], "complete": False, "md5": md5}
@@ -159,7 +159,7 @@ async def test_a_video_is_uploaded_and_processed(app: AppHarness, clip_bytes: by
     }
 
 
-async def test_processing_that_failed_says_when(app: AppHarness) -> None:
+async def test_failed_processing_records_its_time(app: AppHarness) -> None:
     data = b"this is no video" * 100
     record = await created(app, "unprocessed_files", filename="a", byte_size=len(data))
     await upload(app, f"{API}/unprocessed_files/{record['id']}/upload", data)
@@ -173,7 +173,9 @@ async def test_processing_that_failed_says_when(app: AppHarness) -> None:
 
 
 @pytest.mark.spec("2.7", "2.8")
-async def test_tracks_that_were_made_elsewhere(app: AppHarness, clip: Path, tmp_path: Path) -> None:
+async def test_tracks_and_index_can_be_uploaded(
+    app: AppHarness, clip: Path, tmp_path: Path
+) -> None:
     made = process_video(clip, tmp_path, report=lambda _: None)
     md5 = dashed(md5_of(b"another source"))
     record = await created(app, "isobmff_files", md5=md5, filename="clip.mp4")
@@ -216,7 +218,7 @@ async def test_tracks_that_were_made_elsewhere(app: AppHarness, clip: Path, tmp_
     assert (await detail(app, file_id))["status"] == "ready"
 
 
-async def test_one_sum_may_belong_to_files_of_each_type(app: AppHarness) -> None:
+async def test_files_of_different_types_may_have_the_same_md5(app: AppHarness) -> None:
     """Tools give captions the sum of the video that they belong to."""
     md5 = dashed(md5_of(b"one source"))
     video = await created(app, "isobmff_files", md5=md5, filename="clip.mp4")
@@ -227,7 +229,7 @@ async def test_one_sum_may_belong_to_files_of_each_type(app: AppHarness) -> None
     assert (await app.client.get(f"{API}/image_files/md5/{md5}")).status_code == 404
 
 
-async def test_what_is_not_there_is_404(app: AppHarness) -> None:
+async def test_unknown_files_are_404(app: AppHarness) -> None:
     unknown = str(uuid4())
     for noun in ("image_files", "caption_files", "unprocessed_files", "isobmff_files"):
         answer = await app.client.get(f"{API}/{noun}/md5/{md5_of(b'nothing')}")
@@ -255,9 +257,7 @@ async def test_what_is_not_there_is_404(app: AppHarness) -> None:
     ("noun", "limit_bytes"),
     [("image_files", 16 << 20), ("caption_files", 2 << 20), ("unprocessed_files", 1 << 30)],
 )
-async def test_sizes_have_the_limits_of_their_type(
-    app: AppHarness, noun: str, limit_bytes: int
-) -> None:
+async def test_sizes_are_limited_by_type(app: AppHarness, noun: str, limit_bytes: int) -> None:
     answer = await post(app, noun, {"filename": "a", "byte_size": limit_bytes + 1})
     assert (answer.status_code, answer.json()["error"]) == (413, "too_large")
     await created(app, noun, filename="a", byte_size=limit_bytes)

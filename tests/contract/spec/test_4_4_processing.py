@@ -79,7 +79,9 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.mark.spec("2.6", "3.2", "6")
-async def test_a_video_from_upload_to_tracks(app: AppHarness, clip: bytes, tmp_path: Path) -> None:
+async def test_an_uploaded_video_is_processed_into_tracks(
+    app: AppHarness, clip: bytes, tmp_path: Path
+) -> None:
     uploaded = await upload_file(app, clip, filename="clip.mp4", md5=dashed(md5_of(clip)))
     assert uploaded["status"] in ("processing", "ready")
     path = f"{FILES}/{uploaded['id']}"
@@ -122,7 +124,9 @@ async def test_a_video_from_upload_to_tracks(app: AppHarness, clip: bytes, tmp_p
     await wait_until_stored(app, found["id"], *extras, *tracks)
 
 
-async def test_sound_is_a_video_without_pictures(app: AppHarness, tmp_path: Path) -> None:
+async def test_an_audio_file_is_processed_without_thumbnails(
+    app: AppHarness, tmp_path: Path
+) -> None:
     clip = Clip(video_codec=None, audio_codec="libmp3lame", duration_s=Fraction(1))
     data = make_clip(tmp_path / "a.mp3", clip).read_bytes()
     uploaded = await upload_file(app, data, filename="a.mp3")
@@ -159,7 +163,9 @@ async def test_a_broken_video_fails_with_the_reason(
     assert (await app.client.get(f"{path}/tracks/1")).status_code == 409
 
 
-async def test_progress_grows(idle_app: AppHarness, clip: bytes) -> None:
+async def test_progress_never_decreases_and_ends_complete(
+    idle_app: AppHarness, clip: bytes
+) -> None:
     uploaded = await upload_file(idle_app, clip)
     file_id = FileId(UUID(uploaded["id"]))
     parts: list[bytes] = []

@@ -125,7 +125,7 @@ async def test_tracks_and_an_index_make_a_file_ready(app: AppHarness, prepared: 
 
 
 @pytest.mark.spec("3.2")
-async def test_an_index_that_comes_first_waits_for_its_tracks(
+async def test_an_index_uploaded_first_waits_for_its_tracks(
     app: AppHarness, prepared: Prepared
 ) -> None:
     file_id = (await create(app))["id"]
@@ -143,7 +143,7 @@ async def test_an_index_that_comes_first_waits_for_its_tracks(
 
 
 @pytest.mark.spec("3.2")
-async def test_an_index_between_its_tracks_waits_for_the_rest(
+async def test_an_index_uploaded_between_tracks_waits_for_the_rest(
     app: AppHarness, prepared: Prepared
 ) -> None:
     file_id = (await create(app))["id"]
@@ -175,7 +175,9 @@ async def test_a_track_that_does_not_fit_the_waiting_index_fails_the_file(
         assert (await send_index(app, file_id, {"1": entry})).json()["status"] == "ready"
 
 
-async def test_an_index_waits_for_possible_tracks_only(app: AppHarness, prepared: Prepared) -> None:
+async def test_an_index_of_impossible_tracks_is_refused(
+    app: AppHarness, prepared: Prepared
+) -> None:
     file_id = (await create(app))["id"]
     first = prepared.index["1"]
     many = {str(n): {**first, "track": n} for n in range(1, 66)}
@@ -193,7 +195,7 @@ async def test_an_index_waits_for_possible_tracks_only(app: AppHarness, prepared
     assert "index.json" not in blob_names(app, file_id)
 
 
-async def test_a_ready_file_takes_no_index_of_tracks_that_are_missing(
+async def test_a_ready_file_refuses_an_index_of_missing_tracks(
     app: AppHarness, prepared: Prepared
 ) -> None:
     file_id = await with_tracks(app, prepared)
@@ -203,7 +205,7 @@ async def test_a_ready_file_takes_no_index_of_tracks_that_are_missing(
     assert (await detail(app, file_id))["status"] == "ready"
 
 
-async def test_a_scrub_track_may_come_too(app: AppHarness, prepared: Prepared) -> None:
+async def test_a_scrub_track_is_accepted(app: AppHarness, prepared: Prepared) -> None:
     file_id = await with_tracks(app, prepared)
     scrub = {**prepared.tracks[1], "track_id": -1}
     await add_track(app, file_id, scrub)
@@ -215,7 +217,7 @@ async def test_a_scrub_track_may_come_too(app: AppHarness, prepared: Prepared) -
     assert [track["track_id"] for track in (await detail(app, file_id))["tracks"]] == [1, 2]
 
 
-async def test_any_type_of_file_takes_tracks(app: AppHarness, prepared: Prepared) -> None:
+async def test_files_of_any_type_accept_tracks(app: AppHarness, prepared: Prepared) -> None:
     """Tools look up a sum and go on with whatever file they find."""
     file_id = await with_tracks(app, prepared, type="caption")
     assert (await send_index(app, file_id, prepared.index)).json()["status"] == "ready"
@@ -236,7 +238,7 @@ async def test_any_type_of_file_takes_tracks(app: AppHarness, prepared: Prepared
         ({"file_id": "another"}, 400),
     ],
 )
-async def test_tracks_that_are_refused(
+async def test_invalid_tracks_are_refused_by_field(
     app: AppHarness, prepared: Prepared, change: dict[str, Any], status: int
 ) -> None:
     record = await create(app)
@@ -246,7 +248,9 @@ async def test_tracks_that_are_refused(
     assert answer.json()["field"] == next(iter(change))
 
 
-async def test_a_track_can_be_begun_anew(app: AppHarness, prepared: Prepared) -> None:
+async def test_an_incomplete_track_can_be_restarted_with_another_size(
+    app: AppHarness, prepared: Prepared
+) -> None:
     """Made again, a track may have another size; while it is not complete that is no matter."""
     file_id = (await create(app))["id"]
     path, data = f"{FILES}/{file_id}/tracks/1/upload", prepared.data[1]
@@ -260,7 +264,7 @@ async def test_a_track_can_be_begun_anew(app: AppHarness, prepared: Prepared) ->
     assert blob_names(app, file_id) == {"tracks/1.mp4"}
 
 
-async def test_a_track_that_does_not_exist(app: AppHarness) -> None:
+async def test_an_unknown_track_is_404(app: AppHarness) -> None:
     file_id = (await create(app))["id"]
     for track in ("3", "0", "x", "99999999999"):
         path = f"{FILES}/{file_id}/tracks/{track}/upload"
@@ -297,7 +301,7 @@ async def test_an_index_must_fit_the_tracks(app: AppHarness, prepared: Prepared)
     assert too_large.status_code == 413
 
 
-async def test_tracks_must_be_what_the_index_says(app: AppHarness, prepared: Prepared) -> None:
+async def test_tracks_must_match_the_index(app: AppHarness, prepared: Prepared) -> None:
     file_id = (await create(app))["id"]
     await add_track(app, file_id, prepared.tracks[1])
     data = b"x" * len(prepared.data[1])
@@ -316,7 +320,7 @@ async def test_an_index_for_an_unknown_file_is_404(app: AppHarness, prepared: Pr
     assert answer.status_code == 404
 
 
-async def test_tracks_become_one_film_in_a_confined_child(
+async def test_tracks_are_merged_into_one_film_in_a_confined_child(
     app: AppHarness, prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file_id = await with_tracks(app, prepared)

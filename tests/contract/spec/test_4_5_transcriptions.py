@@ -68,7 +68,7 @@ async def mute(app: AppHarness, tmp_path_factory: pytest.TempPathFactory) -> dic
 
 
 @pytest.mark.spec("2.9", "3.3", "4.4")
-async def test_a_file_from_transcribe_to_text(
+async def test_a_file_is_transcribed_and_its_progress_reported(
     app: AppHarness, followed: tuple[str, list[bytes]]
 ) -> None:
     file_id, parts = followed
@@ -98,7 +98,9 @@ def check_progress(parts: list[bytes]) -> None:
     assert fractions == sorted(fractions)
 
 
-async def test_the_text_in_three_forms(app: AppHarness, spoken: dict[str, Any]) -> None:
+async def test_a_transcript_is_served_as_json_vtt_and_srt(
+    app: AppHarness, spoken: dict[str, Any]
+) -> None:
     for path in (f"{TRANSCRIPTIONS}/{spoken['id']}", f"{FILES}/{spoken['file_id']}/transcription"):
         response = await app.client.get(f"{path}.json")
         assert response.headers["content-type"] == "application/json"
@@ -154,7 +156,7 @@ async def test_fragments_have_absolute_seconds(app: AppHarness, spoken: dict[str
         {"language": "en-GB"},
     ],
 )
-async def test_asking_again_returns_what_is_there(
+async def test_transcribing_again_returns_the_existing_transcription(
     app: AppHarness, spoken: dict[str, Any], body: dict[str, Any]
 ) -> None:
     file_id = spoken["file_id"]
@@ -167,7 +169,9 @@ async def test_asking_again_returns_what_is_there(
 
 
 @pytest.mark.spec("2.8")
-async def test_the_older_address_of_a_file(app: AppHarness, spoken: dict[str, Any]) -> None:
+async def test_the_older_addresses_return_the_same_transcription(
+    app: AppHarness, spoken: dict[str, Any]
+) -> None:
     path = f"{ISOBMFF}/{spoken['file_id']}"
     record = (await app.client.get(f"{path}/transcription")).json()
     length = {"duration_ms": spoken["duration_ms"]}
@@ -176,7 +180,9 @@ async def test_the_older_address_of_a_file(app: AppHarness, spoken: dict[str, An
     assert empty.json() == {name: spoken[name] for name in ("id", "file_id", "track_id")}
 
 
-async def test_a_file_that_came_as_tracks(app: AppHarness, spoken: dict[str, Any]) -> None:
+async def test_a_file_uploaded_as_tracks_is_transcribed(
+    app: AppHarness, spoken: dict[str, Any]
+) -> None:
     """There is no original, so the track itself is heard, whatever its number is."""
     source = f"{FILES}/{spoken['file_id']}"
     track = (await app.client.get(f"{source}/tracks/1")).content
@@ -220,7 +226,9 @@ async def test_files_without_audio_are_refused(
         assert (answer.status_code, answer.json()["error"]) == (404, "transcription_not_found")
 
 
-async def test_nobody_else_sees_it(app: AppHarness, spoken: dict[str, Any]) -> None:
+async def test_other_organizations_cannot_see_a_transcription(
+    app: AppHarness, spoken: dict[str, Any]
+) -> None:
     stranger = await app.other_organization()
     by_id = f"{TRANSCRIPTIONS}/{spoken['id']}"
     of_file = f"{FILES}/{spoken['file_id']}/transcription"
@@ -235,7 +243,7 @@ async def test_nobody_else_sees_it(app: AppHarness, spoken: dict[str, Any]) -> N
     await stranger.client.aclose()
 
 
-async def test_the_list_in_pages(app: AppHarness, spoken: dict[str, Any]) -> None:
+async def test_transcriptions_are_listed_in_pages(app: AppHarness, spoken: dict[str, Any]) -> None:
     one = await app.client.get(TRANSCRIPTIONS, params={"file_id": spoken["file_id"]})
     assert one.json() == {"transcriptions": [spoken], "next_cursor": None}
     whole = (await app.client.get(TRANSCRIPTIONS)).json()["transcriptions"]
@@ -253,7 +261,7 @@ async def test_the_list_in_pages(app: AppHarness, spoken: dict[str, Any]) -> Non
 
 
 @pytest.mark.spec("3.3")
-async def test_one_that_failed_says_why_and_can_be_made_anew(
+async def test_a_failed_transcription_has_its_error_and_can_be_repeated(
     app: AppHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As in front of workers whose model knows more languages than that of these.
@@ -280,7 +288,7 @@ async def test_one_that_failed_says_why_and_can_be_made_anew(
 
 
 @pytest.mark.parametrize("language", ["tlh", "xx", "zz-ZZ"])
-async def test_a_language_the_engine_does_not_know_is_refused_at_once(
+async def test_an_unsupported_language_is_refused_at_once(
     app: AppHarness, spoken: dict[str, Any], language: str
 ) -> None:
     asked = {"file_id": spoken["file_id"], "language": language}

@@ -131,14 +131,14 @@ async def test_a_token_opens_the_address_it_was_signed_for(harness: TokenHarness
         assert (await harness.ask(harness.path, token, method="HEAD")).status_code == 200
 
 
-async def test_it_is_a_jwt_that_says_when_it_ends(harness: TokenHarness) -> None:
+async def test_a_token_is_a_jwt_that_expires_after_an_hour(harness: TokenHarness) -> None:
     _, payload, _ = (await harness.sign(harness.path)).split(".")
     claims = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
     assert claims["exp"] - claims["iat"] == 3600
     assert claims["iat"] == int(harness.clock.now().timestamp())
 
 
-async def test_without_a_token_it_is_a_401(harness: TokenHarness) -> None:
+async def test_a_request_without_a_token_is_a_401(harness: TokenHarness) -> None:
     assert "Authorization" in refusal(await harness.ask(harness.path, None))
     assert refusal(await harness.ask(harness.path, ""))
 
@@ -189,7 +189,7 @@ async def test_a_token_that_a_key_signed_opens_everything_below_its_prefix(
     assert refusal(await harness.ask(harness.path, token))
 
 
-async def test_a_token_that_a_session_signed_opens_one_thing_only(harness: TokenHarness) -> None:
+async def test_a_token_signed_by_a_session_opens_one_resource(harness: TokenHarness) -> None:
     for prefix, is_opened in (("/api/v1/renders", False), (harness.path, True)):
         token = await harness.tokens.sign_url(harness.organization_id, prefix)
         assert (await harness.ask(harness.path, token)).is_success is is_opened
@@ -218,7 +218,9 @@ class TestSources:
     SOURCE = "https://cdn.example/film.mp4?a=1&b=x y"
     MANIFEST = "/api/v1/transcode/manifest.m3u8"
 
-    async def test_both_ways_of_signing_open_the_same(self, harness: TokenHarness) -> None:
+    async def test_a_source_is_signed_as_a_parameter_or_in_the_url(
+        self, harness: TokenHarness
+    ) -> None:
         base = f"{BASE_URL}/api/v1/transcode"
         for token in (
             await harness.sign(base, params={"url": self.SOURCE}),
@@ -275,7 +277,9 @@ async def test_signing_needs_a_key(harness: TokenHarness) -> None:
 
 
 class TestMediaTokens:
-    async def test_it_opens_what_it_names_until_it_ends(self, harness: TokenHarness) -> None:
+    async def test_a_media_token_opens_its_path_until_it_expires(
+        self, harness: TokenHarness
+    ) -> None:
         ends_at = harness.clock.now() + timedelta(minutes=5)
         token = await harness.tokens.sign_media(harness.organization_id, harness.path, ends_at)
         query = {"media_token": token}
@@ -286,7 +290,9 @@ class TestMediaTokens:
         harness.clock.advance(timedelta(minutes=5))
         assert "expired" in refusal(await harness.ask(harness.path, None, params=query))
 
-    async def test_it_counts_in_its_own_place_only(self, harness: TokenHarness) -> None:
+    async def test_a_media_token_is_accepted_only_as_media_token(
+        self, harness: TokenHarness
+    ) -> None:
         ends_at = harness.clock.now() + timedelta(minutes=5)
         media = await harness.tokens.sign_media(harness.organization_id, harness.path, ends_at)
         url = await harness.sign(harness.path)
@@ -298,7 +304,9 @@ class TestMediaTokens:
         info = harness.path.removesuffix(".mp4")
         assert refusal(await harness.ask(info, None, params={"media_token": media}))
 
-    async def test_that_of_another_organization_is_a_401(self, harness: TokenHarness) -> None:
+    async def test_a_media_token_of_another_organization_is_a_401(
+        self, harness: TokenHarness
+    ) -> None:
         ends_at = harness.clock.now() + timedelta(minutes=5)
         token = await harness.tokens.sign_media(OrganizationId(uuid4()), harness.path, ends_at)
         assert "another" in refusal(
@@ -329,7 +337,7 @@ class TestUploads:
                 assert answer.json() == {"api_key_id": str(issued.key.id)}
             assert refusal(await harness.ask(f"{self.COLLECTION}/7/delete", token, method="POST"))
 
-    async def test_a_token_to_read_does_not_upload(
+    async def test_a_token_for_reading_cannot_upload(
         self, harness: TokenHarness, issued: IssuedKey
     ) -> None:
         path = f"{self.COLLECTION}/7/upload"
@@ -337,7 +345,9 @@ class TestUploads:
             token = await self.signed(harness, issued, url)
             assert "only allows reading" in refusal(await harness.ask(path, token, method="POST"))
 
-    async def test_it_ends_with_its_key(self, harness: TokenHarness, issued: IssuedKey) -> None:
+    async def test_a_token_is_revoked_with_its_key(
+        self, harness: TokenHarness, issued: IssuedKey
+    ) -> None:
         token = await self.signed(harness, issued, self.COLLECTION)
         await harness.kiln.services.identity.revoke_key(issued.key.key_id)
         assert "revoked" in refusal(await harness.ask(self.COLLECTION, token, method="POST"))
@@ -355,7 +365,7 @@ class TestSecrets:
         fresh = AccessTokens(StoredSigningKeys(database, clock), clock)
         assert await fresh.read_url(token, asked) == organization_id
 
-    async def test_made_up_names_cost_no_query(
+    async def test_unknown_key_names_cause_no_queries(
         self, database: Database, clock: SettableClock
     ) -> None:
         keys = StoredSigningKeys(database, clock)
@@ -370,7 +380,7 @@ class TestSecrets:
         assert await keys.find(known.id) == known
         assert await keys.current() == added
 
-    async def test_an_empty_database_verifies_nothing(
+    async def test_without_stored_keys_no_token_is_valid(
         self, database: Database, clock: SettableClock
     ) -> None:
         elsewhere = make_signing_key()

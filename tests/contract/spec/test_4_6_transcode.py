@@ -96,7 +96,7 @@ async def test_a_segment_as_mp4_plays_by_itself(player: PlayerClient, tmp_path: 
 
 
 @pytest.mark.parametrize("extension", ["m4s", "mp4", "webm"])
-async def test_headers_have_any_ending(player: PlayerClient, extension: str) -> None:
+async def test_init_segments_may_have_any_extension(player: PlayerClient, extension: str) -> None:
     assert await player.bytes(f"audio/init.{extension}") == await player.bytes("audio/init.m4s")
 
 
@@ -115,13 +115,15 @@ async def test_json_templates_lead_to_segments(player: PlayerClient) -> None:
         assert (await player.kiln.client.get(url)).status_code == 200
 
 
-async def test_dash_is_there_too(player: PlayerClient) -> None:
+async def test_a_dash_manifest_is_served(player: PlayerClient) -> None:
     answer = await player.get("manifest.mpd")
     assert answer.headers["content-type"].startswith("application/dash+xml")
     assert 'media="high/$Number$.m4s?url=' in answer.text
 
 
-async def test_one_track_is_enough(app: AppHarness, server: ClipServer) -> None:
+async def test_sources_with_only_audio_or_video_are_played(
+    app: AppHarness, server: ClipServer
+) -> None:
     heard = await PlayerClient(app, server.address("sound.m4a")).manifest()
     assert heard["videoRenditions"] == []
     assert len(heard["audioRenditions"]) == 1
@@ -186,7 +188,9 @@ async def test_the_source_must_be_named(app: AppHarness, path: str) -> None:
         ("8k/playlist.m3u8", "Track not found"),
     ],
 )
-async def test_what_is_not_there_is_named(player: PlayerClient, path: str, words: str) -> None:
+async def test_missing_segments_and_renditions_are_404(
+    player: PlayerClient, path: str, words: str
+) -> None:
     answer = await player.get(path)
     assert answer.status_code == 404
     # Players look at the first hundred characters.
@@ -197,7 +201,7 @@ async def test_what_is_not_there_is_named(player: PlayerClient, path: str, words
     ("name", "status", "code"),
     [("page.html", 422, "unreadable_media"), ("missing.mp4", 502, "fetch_failed")],
 )
-async def test_sources_that_cannot_be_played(
+async def test_unplayable_sources_are_refused_with_a_code(
     app: AppHarness, server: ClipServer, name: str, status: int, code: str
 ) -> None:
     answer = await PlayerClient(app, server.address(name)).get("manifest.m3u8")
@@ -245,14 +249,18 @@ async def test_one_token_opens_all_of_a_source_and_nothing_else(
 
 @pytest.mark.spec("5")
 @pytest.mark.parametrize("token", [None, "a.b.c"])
-async def test_without_a_token_nothing_opens(player: PlayerClient, token: str | None) -> None:
+async def test_without_a_token_every_route_is_refused(
+    player: PlayerClient, token: str | None
+) -> None:
     async with holding(player.kiln, token) as client:
         for path in ("manifest.m3u8", "manifest.json", "high/init.m4s", "high/1.m4s", "presets"):
             answer = await client.get(f"{ROUTE}/{path}", params={"url": player.url})
             assert answer.status_code == 401
 
 
-async def test_organizations_do_not_share(player: PlayerClient, server: ClipServer) -> None:
+async def test_each_organization_fetches_a_source_itself(
+    player: PlayerClient, server: ClipServer
+) -> None:
     await player.bytes("high/1.m4s")
     before = server.request_count("clip.mp4")
     stranger = PlayerClient(await player.kiln.other_organization(), player.url)

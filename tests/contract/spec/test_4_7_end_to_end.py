@@ -37,7 +37,7 @@ DEFINITION = {
 
 
 @pytest.mark.spec("2.11", "3.3", "4.7")
-async def test_from_the_upload_to_the_manifest(
+async def test_an_uploaded_clip_is_probed_filtered_reviewed_and_published(
     postgres: PostgresServer, tmp_path: Path, flash_clip: Path
 ) -> None:
     async with open_app(postgres, tmp_path, template=TEMPLATE) as app:

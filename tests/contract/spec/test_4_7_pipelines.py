@@ -39,7 +39,7 @@ def calling(endpoint_id: str) -> dict[str, Any]:
 
 class TestPipelines:
     @pytest.mark.spec("2.11", "9")
-    async def test_creating_one_makes_version_1(self, pipelines: PipelineHarness) -> None:
+    async def test_creating_a_pipeline_creates_version_1(self, pipelines: PipelineHarness) -> None:
         name = f"p {uuid4()}"
         made = await pipelines.create("pipelines", {"name": name, "definition": PROBE})
         assert made.pop("warnings") == []
@@ -56,7 +56,9 @@ class TestPipelines:
         assert await pipelines.get(f"pipelines/{made['id']}") == made
 
     @pytest.mark.spec("7")
-    async def test_a_name_is_taken_until_it_is_archived(self, pipelines: PipelineHarness) -> None:
+    async def test_a_name_is_taken_until_its_pipeline_is_archived(
+        self, pipelines: PipelineHarness
+    ) -> None:
         body = {"name": f"p {uuid4()}", "definition": PROBE}
         made = await pipelines.create("pipelines", body)
         refused(await pipelines.post("pipelines", body), 409, "pipeline_name_taken")
@@ -106,7 +108,7 @@ class TestPipelines:
             ([1], "", "type"),
         ],
     )
-    async def test_wrong_bodies(
+    async def test_invalid_bodies_are_refused(
         self, pipelines: PipelineHarness, body: Any, path: str, code: str
     ) -> None:
         assert (path, code) in issues(await pipelines.post("pipelines", body))
@@ -126,7 +128,9 @@ class TestPipelines:
     @pytest.mark.parametrize(
         "query", [{"limit": 0}, {"limit": 101}, {"cursor": "!"}, {"cursor": "YQ=="}]
     )
-    async def test_wrong_pages(self, pipelines: PipelineHarness, query: dict[str, Any]) -> None:
+    async def test_invalid_limits_and_cursors_are_refused(
+        self, pipelines: PipelineHarness, query: dict[str, Any]
+    ) -> None:
         issues(await pipelines.app.client.get(f"{API}/pipelines", params=query))
 
     @pytest.mark.spec("7")
@@ -142,7 +146,7 @@ class TestPipelines:
             "pipeline-reviews",
         ],
     )
-    async def test_lists_refuse_names_that_nobody_knows(
+    async def test_lists_refuse_unknown_query_parameters(
         self, pipelines: PipelineHarness, path: str
     ) -> None:
         address = f"{API}/{path.format(NO_ID)}"
@@ -152,7 +156,7 @@ class TestPipelines:
 
     @pytest.mark.spec("7")
     @pytest.mark.parametrize("path", ["metadata", "metadata/probe"])
-    async def test_lists_of_a_file_refuse_them_as_pipelines_do(
+    async def test_lists_of_a_file_refuse_unknown_query_parameters(
         self, pipelines: PipelineHarness, path: str
     ) -> None:
         address = f"{API}/files/{NO_ID}/{path}"
@@ -176,9 +180,7 @@ class TestPipelines:
 
 class TestVersions:
     @pytest.mark.spec("9")
-    async def test_a_definition_that_means_the_same_is_the_same_version(
-        self, pipelines: PipelineHarness
-    ) -> None:
+    async def test_equal_definitions_are_one_version(self, pipelines: PipelineHarness) -> None:
         pipeline = await pipelines.create_pipeline()
         same = {"steps": {"look": {"type": "probe", "granularity": {"mode": "file"}}}}
         answer = await pipelines.post(f"pipelines/{pipeline}/versions", same)
@@ -198,7 +200,7 @@ class TestVersions:
         first = await pipelines.get(f"pipelines/{pipeline}/versions/1")
         assert first == listed["versions"][1]
 
-    async def test_publishing_the_original_after_a_redaction_is_warned_of(
+    async def test_publishing_the_original_after_a_redaction_causes_a_warning(
         self, pipelines: PipelineHarness
     ) -> None:
         hide = step("redact_render", with_={"kinds": ["face"]})
@@ -216,14 +218,18 @@ class TestVersions:
             assert (said["created"], said["warnings"]) == (is_new, [])
 
     @pytest.mark.spec("7")
-    async def test_an_archived_pipeline_takes_none(self, pipelines: PipelineHarness) -> None:
+    async def test_an_archived_pipeline_refuses_new_versions(
+        self, pipelines: PipelineHarness
+    ) -> None:
         pipeline = await pipelines.create_pipeline()
         await pipelines.create(f"pipelines/{pipeline}/archive")
         answer = await pipelines.post(f"pipelines/{pipeline}/versions", PROBE)
         refused(answer, 409, "pipeline_archived")
 
     @pytest.mark.spec("7")
-    async def test_wrong_ones(self, pipelines: PipelineHarness) -> None:
+    async def test_invalid_definitions_and_unknown_versions_are_refused(
+        self, pipelines: PipelineHarness
+    ) -> None:
         pipeline = await pipelines.create_pipeline()
         answer = await pipelines.post(f"pipelines/{pipeline}/versions", {"steps": {}})
         assert issues(answer, "invalid_definition") == {("steps", "empty")}
@@ -269,13 +275,13 @@ class TestEndpoints:
             ({"secret": "x"}, "secret", "unknown_field"),
         ],
     )
-    async def test_wrong_ones(
+    async def test_invalid_endpoints_are_refused(
         self, pipelines: PipelineHarness, change: dict[str, Any], path: str, code: str
     ) -> None:
         answer = await pipelines.post("pipeline-endpoints", {**ENDPOINT, **change})
         assert issues(answer) == {(path, code)}
 
-    async def test_archived_ones_are_listed_only_on_demand(
+    async def test_archived_endpoints_are_listed_only_on_demand(
         self, pipelines: PipelineHarness
     ) -> None:
         made = [await pipelines.create("pipeline-endpoints", ENDPOINT) for _ in range(2)]
@@ -287,7 +293,7 @@ class TestEndpoints:
         assert listed["endpoints"] == [archived]
 
     @pytest.mark.spec("7")
-    async def test_a_version_names_endpoints_that_are_there(
+    async def test_versions_refuse_unknown_and_archived_endpoints(
         self, pipelines: PipelineHarness
     ) -> None:
         endpoint = await pipelines.create("pipeline-endpoints", ENDPOINT)
@@ -358,7 +364,7 @@ class TestEveryRoute:
         body = refused(answer, 404, "not_found")
         assert body["message"] == f"there is nothing at {address}"
 
-    async def test_needs_a_key(
+    async def test_requires_a_key(
         self, pipelines: PipelineHarness, method: str, path: str, error: str | None
     ) -> None:
         address = f"{API}/{path.format(NO_ID)}"

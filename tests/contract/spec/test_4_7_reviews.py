@@ -54,9 +54,7 @@ async def inputs_of_out(pipelines: PipelineHarness) -> dict[str, StepOutput]:
 
 
 class TestTasks:
-    async def test_a_task_shows_its_inputs_and_instructions(
-        self, pipelines: PipelineHarness
-    ) -> None:
+    async def test_a_task_has_its_inputs_and_instructions(self, pipelines: PipelineHarness) -> None:
         run, task = await waiting(pipelines, instructions="Are these faces?")
         check = (await pipelines.get_run(run))["steps"][1]
         assert task["instructions"] == "Are these faces?"
@@ -97,7 +95,7 @@ class TestTasks:
         assert inputs["check"].annotations == (Annotation(kind="plate", start_ms=5, end_ms=6),)
         assert inputs["check"].metadata["corrected_kinds"] == ["face", "plate", "word"]
 
-    async def test_rejected(self, pipelines: PipelineHarness) -> None:
+    async def test_rejection_filters_the_run(self, pipelines: PipelineHarness) -> None:
         run, task = await waiting(pipelines)
         decided = await pipelines.create(
             f"pipeline-reviews/{task['id']}/reject", {"reason": "blurred"}
@@ -123,7 +121,7 @@ class TestRepeatedDecisions:
         refused(await pipelines.post(f"{address}/approve"), 409, "review_conflict")
         refused(await pipelines.post(f"{address}/reject"), 409, "review_conflict")
 
-    async def test_of_two_at_once_one_decides(self, pipelines: PipelineHarness) -> None:
+    async def test_one_of_two_concurrent_decisions_wins(self, pipelines: PipelineHarness) -> None:
         run, task = await waiting(pipelines)
         address = f"pipeline-reviews/{task['id']}"
         answers = await asyncio.gather(
@@ -188,7 +186,7 @@ class TestReviewExpiry:
 
 
 class TestCancelledRuns:
-    async def test_a_stopped_run_takes_its_task_back(self, pipelines: PipelineHarness) -> None:
+    async def test_a_stopped_run_withdraws_its_task(self, pipelines: PipelineHarness) -> None:
         run, task = await waiting(pipelines)
         await pipelines.create(f"pipeline-runs/{run['id']}/cancel")
         assert (await task_of(pipelines, run))["status"] == "cancelled"
@@ -217,7 +215,7 @@ class TestWrongBodies:
             ),
         ],
     )
-    async def test_approval(
+    async def test_invalid_approvals_are_refused(
         self, pipelines: PipelineHarness, body: Any, path: str, code: str
     ) -> None:
         run, task = await waiting(pipelines)
@@ -225,7 +223,7 @@ class TestWrongBodies:
         assert issues(await pipelines.post(address, body)) == {(path, code)}
         assert (await pipelines.statuses(run))["check"] == "waiting_review"
 
-    async def test_rejection(self, pipelines: PipelineHarness) -> None:
+    async def test_invalid_rejections_are_refused(self, pipelines: PipelineHarness) -> None:
         _run, task = await waiting(pipelines)
         address = f"pipeline-reviews/{task['id']}/reject"
         found = issues(await pipelines.post(address, {"reason": "x" * 2001, "why": 1}))

@@ -35,7 +35,7 @@ async def _empty_queue(pipelines: PipelineHarness) -> None:
 
 class TestCreating:
     @pytest.mark.spec("2.11")
-    async def test_a_run_with_all_its_steps(self, pipelines: PipelineHarness) -> None:
+    async def test_a_created_run_lists_all_its_steps(self, pipelines: PipelineHarness) -> None:
         pipeline, file = await pipelines.create_pipeline(TWO), await pipelines.add_file()
         body = {"pipeline_id": pipeline, "file_id": file, "external_id": "order-42"}
         answer = await pipelines.post("pipeline-runs", body)
@@ -79,7 +79,7 @@ class TestCreating:
             ({"more": 1}, "more", "unknown_field"),
         ],
     )
-    async def test_wrong_bodies(
+    async def test_invalid_runs_are_refused(
         self, pipelines: PipelineHarness, change: dict[str, Any], path: str, code: str
     ) -> None:
         body = {"pipeline_id": NO_ID, "file_id": NO_ID, **change}
@@ -105,7 +105,7 @@ class TestCreating:
         await pipelines.create(f"pipelines/{pipeline}/archive")
         refused(await asked(pipeline_id=pipeline), 409, "pipeline_archived")
 
-    async def test_files_and_pipelines_of_others_are_not_there(
+    async def test_files_and_pipelines_of_other_organizations_are_not_found(
         self, pipelines: PipelineHarness
     ) -> None:
         pipeline, file = await pipelines.create_pipeline(), await pipelines.add_file()
@@ -127,7 +127,7 @@ class TestCreating:
 
 @pytest.mark.spec("7", "8")
 class TestIdempotency:
-    async def test_the_same_request_again_is_the_first_run(
+    async def test_repeating_a_request_returns_the_first_run(
         self, pipelines: PipelineHarness
     ) -> None:
         pipeline, file, key = (
@@ -162,7 +162,9 @@ class TestIdempotency:
         listed = await pipelines.get("pipeline-runs", pipeline_id=body["pipeline_id"])
         assert len(listed["runs"]) == 1
 
-    async def test_a_key_is_one_organizations_own(self, pipelines: PipelineHarness) -> None:
+    async def test_idempotency_keys_belong_to_one_organization(
+        self, pipelines: PipelineHarness
+    ) -> None:
         await pipelines.create(
             "pipeline-runs",
             {
@@ -197,7 +199,7 @@ class TestIdempotency:
         answer = await pipelines.post("pipeline-runs", run, Idempotency_Key="of a batch")
         assert "used for a batch" in refused(answer, 409, "idempotency_conflict")["message"]
 
-    async def test_of_a_run_and_a_batch_at_once_one_gets_the_key(
+    async def test_a_concurrent_run_and_batch_cannot_both_get_the_key(
         self, pipelines: PipelineHarness
     ) -> None:
         run = {
@@ -212,7 +214,9 @@ class TestIdempotency:
         assert sorted(each.status_code for each in answers) == [200, 201, 409, 409]
 
     @pytest.mark.parametrize(("key", "code"), [("k" * 256, "too_long"), ("", "empty")])
-    async def test_wrong_keys(self, pipelines: PipelineHarness, key: str, code: str) -> None:
+    async def test_invalid_idempotency_keys_are_refused(
+        self, pipelines: PipelineHarness, key: str, code: str
+    ) -> None:
         answer = await pipelines.post("pipeline-runs", Idempotency_Key=key)
         assert issues(answer) == {("Idempotency-Key", code)}
 
@@ -257,7 +261,9 @@ class TestCancellation:
         answer = await pipelines.post(f"pipeline-runs/{run['id']}/cancel")
         refused(answer, 409, "run_not_cancellable")
 
-    async def test_retry_goes_on_where_it_was_stopped(self, pipelines: PipelineHarness) -> None:
+    async def test_a_retry_continues_after_the_steps_that_succeeded(
+        self, pipelines: PipelineHarness
+    ) -> None:
         run = await pipelines.start_run(await pipelines.create_pipeline(TWO))
         answer = await pipelines.post(f"pipeline-runs/{run['id']}/retry")
         refused(answer, 409, "run_not_retryable")
@@ -297,7 +303,9 @@ class TestOutputs:
         second = await pipelines.get(f"files/{file}/metadata", cursor=first["next_cursor"])
         assert second["namespaces"] == names["namespaces"][1:]
 
-    async def test_a_step_that_wrote_nothing_yet(self, pipelines: PipelineHarness) -> None:
+    async def test_a_step_without_output_has_an_empty_page(
+        self, pipelines: PipelineHarness
+    ) -> None:
         file = await pipelines.add_file()
         run = await pipelines.start_run(await pipelines.create_pipeline(TWO), file)
         page = await pipelines.get(f"pipeline-runs/{run['id']}/outputs/out")
@@ -376,7 +384,7 @@ class TestBatches:
         shown = await pipelines.get(f"pipeline-batches/{batch['id']}")
         assert (shown["status"], shown["filtered_count"]) == ("completed", 2)
 
-    async def test_the_same_request_again_is_the_first_batch(
+    async def test_repeating_a_request_returns_the_first_batch(
         self, pipelines: PipelineHarness
     ) -> None:
         run = {"file_id": await pipelines.add_file()}
@@ -427,14 +435,14 @@ class TestBatches:
             ({"idempotency_key": "k" * 256}, "idempotency_key", "too_long"),
         ],
     )
-    async def test_wrong_bodies(
+    async def test_invalid_batches_are_refused(
         self, pipelines: PipelineHarness, change: dict[str, Any], path: str, code: str
     ) -> None:
         body = {"pipeline_id": NO_ID, "runs": [{"file_id": NO_ID}], **change}
         assert issues(await pipelines.post("pipeline-batches", body)) == {(path, code)}
 
     @pytest.mark.spec("8")
-    async def test_a_thousand_runs(self, pipelines: PipelineHarness) -> None:
+    async def test_a_batch_may_have_a_thousand_runs(self, pipelines: PipelineHarness) -> None:
         organization = (await pipelines.get("organization"))["id"]
         rows = await pipelines.run_sql(
             """

@@ -122,13 +122,13 @@ async def test_a_key_opens_its_organization(client: httpx.AsyncClient, issued: I
     }
 
 
-async def test_the_scheme_is_read_in_any_case(client: httpx.AsyncClient, issued: IssuedKey) -> None:
+async def test_the_scheme_is_case_insensitive(client: httpx.AsyncClient, issued: IssuedKey) -> None:
     headers = {"Authorization": f"bearer   {issued.text} ", "Content-Type": "application/json"}
     assert (await client.get(ORGANIZATION, headers=headers)).status_code == 200
 
 
 @pytest.mark.spec("7")
-async def test_every_refusal_is_a_401_that_says_why(
+async def test_every_refusal_is_a_401_with_its_reason(
     client: httpx.AsyncClient, parts: AuthServices, issued: IssuedKey
 ) -> None:
     revoked = await parts.identity.create_key(issued.key.organization_id, "old")
@@ -157,7 +157,7 @@ async def test_every_refusal_is_a_401_that_says_why(
     assert len({missing, scheme, malformed, unknown, stopped}) == 5
 
 
-async def test_a_revoked_key_stops_at_once(
+async def test_a_revoked_key_is_refused_at_once(
     client: httpx.AsyncClient, parts: AuthServices, issued: IssuedKey
 ) -> None:
     assert (await ask(client, issued.text)).status_code == 200
@@ -166,7 +166,7 @@ async def test_a_revoked_key_stops_at_once(
     assert (await parts.identity.revoke_key(issued.key.key_id)).revoked_at == first.revoked_at
 
 
-async def test_a_key_revoked_elsewhere_stops_soon(
+async def test_a_key_revoked_by_another_process_is_refused_soon(
     client: httpx.AsyncClient, parts: AuthServices, issued: IssuedKey, clock: SettableClock
 ) -> None:
     assert (await ask(client, issued.text)).status_code == 200
@@ -175,7 +175,7 @@ async def test_a_key_revoked_elsewhere_stops_soon(
     assert (await ask(client, issued.text)).status_code == 401
 
 
-async def test_last_use_is_noted_once_a_minute(
+async def test_last_use_is_recorded_once_a_minute(
     client: httpx.AsyncClient, parts: AuthServices, issued: IssuedKey, clock: SettableClock
 ) -> None:
     async def last_used_s() -> float | None:
@@ -194,7 +194,7 @@ async def test_last_use_is_noted_once_a_minute(
     assert noted == [0, 0, 60, 60]
 
 
-async def test_a_busy_key_costs_no_query(
+async def test_frequent_requests_with_a_key_cause_no_queries(
     parts: AuthServices, issued: IssuedKey, clock: SettableClock
 ) -> None:
     caller = await parts.identity.authenticate(issued.text)
@@ -211,7 +211,7 @@ async def test_keys_are_not_in_the_database(parts: AuthServices, issued: IssuedK
     assert secret not in str(rows)
 
 
-async def test_organizations_and_keys_by_name(parts: AuthServices, issued: IssuedKey) -> None:
+async def test_invalid_and_taken_names_are_refused(parts: AuthServices, issued: IssuedKey) -> None:
     identity = parts.identity
     with pytest.raises(OrganizationNameTaken):
         await identity.create_organization("Acme")
@@ -232,7 +232,7 @@ async def test_organizations_and_keys_by_name(parts: AuthServices, issued: Issue
     assert await identity.list_keys(issued.key.organization_id) == [issued.key]
 
 
-async def test_a_lent_key_takes_the_place_of_one_given_back(
+async def test_a_temporary_key_reuses_the_row_of_a_revoked_one(
     client: httpx.AsyncClient, parts: AuthServices, issued: IssuedKey
 ) -> None:
     identity, owner = parts.identity, issued.key.organization_id
@@ -248,7 +248,9 @@ async def test_a_lent_key_takes_the_place_of_one_given_back(
     assert len(await identity.list_keys(owner)) == 3
 
 
-async def test_a_lent_key_is_never_that_of_others(parts: AuthServices, issued: IssuedKey) -> None:
+async def test_temporary_keys_do_not_reuse_rows_of_other_organizations(
+    parts: AuthServices, issued: IssuedKey
+) -> None:
     identity, owner = parts.identity, issued.key.organization_id
     other = await identity.create_organization("Other")
     theirs = await identity.create_key(other.id, "lent")
@@ -258,9 +260,7 @@ async def test_a_lent_key_is_never_that_of_others(parts: AuthServices, issued: I
     assert lent.key.id not in (theirs.key.id, issued.key.id)
 
 
-async def test_keys_lent_at_one_time_are_different_ones(
-    parts: AuthServices, issued: IssuedKey
-) -> None:
+async def test_concurrent_temporary_keys_differ(parts: AuthServices, issued: IssuedKey) -> None:
     identity, owner = parts.identity, issued.key.organization_id
     for _ in range(2):
         lent = await asyncio.gather(
@@ -272,7 +272,7 @@ async def test_keys_lent_at_one_time_are_different_ones(
     assert len(await identity.list_keys(owner)) == 6
 
 
-async def test_switching_pipelines_is_seen_at_once(
+async def test_enabling_pipelines_takes_effect_at_once(
     client: httpx.AsyncClient, parts: AuthServices, issued: IssuedKey
 ) -> None:
     assert (await ask(client, issued.text)).json()["pipelines_enabled"] is True
@@ -291,7 +291,7 @@ class TestFirstStart:
         assert (body["name"], body["pipelines_enabled"]) == ("default", True)
         assert await parts.identity.ensure_default(None) is None
 
-    async def test_two_processes_make_one_key(
+    async def test_two_processes_create_one_first_key(
         self, parts: AuthServices, clock: SettableClock
     ) -> None:
         starts = [Identity(parts.database, clock).ensure_default(None) for _ in range(6)]
@@ -300,7 +300,7 @@ class TestFirstStart:
         (organization,) = await parts.identity.list_organizations()
         assert len(await parts.identity.list_keys(organization.id)) == 1
 
-    async def test_the_operators_key_works(
+    async def test_the_key_from_the_settings_works(
         self, client: httpx.AsyncClient, parts: AuthServices
     ) -> None:
         results = await asyncio.gather(
@@ -311,7 +311,7 @@ class TestFirstStart:
         assert [key.key_id for key in await parts.identity.list_keys(organization.id)] == ["local"]
         assert (await ask(client, "ef_dev_local")).json()["name"] == "default"
 
-    async def test_it_works_whatever_was_there_before(
+    async def test_the_key_from_the_settings_replaces_an_earlier_one(
         self, client: httpx.AsyncClient, parts: AuthServices
     ) -> None:
         first = await parts.identity.ensure_default(None)
@@ -331,7 +331,7 @@ class TestFirstStart:
         assert (await ask(client, issued.text)).json()["name"] == "Acme"
 
     @pytest.mark.parametrize("text", ["", "secret", "ef_a b_c", "ef__c"])
-    async def test_a_key_no_client_would_send_is_refused(
+    async def test_a_malformed_key_in_the_settings_is_refused(
         self, parts: AuthServices, text: str
     ) -> None:
         with pytest.raises(InvalidKeyText, match="FRAMEKILN_API_KEY"):
@@ -399,7 +399,7 @@ class TestEveryRequest:
             ({"metrics_token": "t" * 16}, "127.0.0.1", "http://localhost/", bearer("t"), 403),
         ],
     )
-    async def test_metrics_are_not_for_strangers(
+    async def test_metrics_are_refused_without_the_token(
         self,
         parts: AuthServices,
         changes: dict[str, str],
@@ -464,7 +464,7 @@ async def test_a_lost_database_is_a_503(client: httpx.AsyncClient, parts: AuthSe
     assert answer.headers["retry-after"] == "5"
 
 
-async def test_the_openapi_document(client: httpx.AsyncClient) -> None:
+async def test_the_openapi_document_describes_authentication(client: httpx.AsyncClient) -> None:
     document = (await client.get("/openapi.json")).json()
     assert document["info"]["title"] == "Framekiln"
     (scheme,) = document["components"]["securitySchemes"].values()

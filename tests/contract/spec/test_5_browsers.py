@@ -62,7 +62,7 @@ class TestCors:
             (BASE_URL, "/healthz", None, False),
         ],
     )
-    async def test_who_may_read_with_the_cookie(
+    async def test_credentials_are_allowed_only_for_trusted_origins(
         self,
         place: SessionHarness,
         method: str,
@@ -81,7 +81,7 @@ class TestCors:
         if path != "/healthz":
             assert "Origin" in answer.headers["vary"]
 
-    async def test_a_browser_uploads_from_anywhere_with_a_token(
+    async def test_the_preflight_of_an_upload_is_allowed_from_any_origin(
         self, place: SessionHarness
     ) -> None:
         asked = {
@@ -99,14 +99,14 @@ class TestCors:
         assert read | conditions | {"idempotency-key", "last-event-id"} <= set(names)
         assert "access-control-allow-credentials" not in answer.headers
 
-    async def test_errors_can_be_read_too(self, place: SessionHarness) -> None:
+    async def test_errors_have_cors_headers(self, place: SessionHarness) -> None:
         answer = await place.browser().get(ORGANIZATION, headers=OTHER)
         assert answer.status_code == 401
         assert answer.headers["access-control-allow-origin"] == OTHER["Origin"]
 
 
 class TestHosts:
-    async def test_a_session_works_only_at_a_host_of_ours(self, place: SessionHarness) -> None:
+    async def test_a_session_is_accepted_only_at_known_hosts(self, place: SessionHarness) -> None:
         browser = await place.logged_in()
         evil = {"Host": "evil.example", "Origin": "http://evil.example"}
         for method, path in (
@@ -124,11 +124,11 @@ class TestHosts:
         # At a plain address nobody else can be.
         assert (await browser.get("/session", headers={"Host": "10.1.2.3:80"})).status_code == 200
 
-    async def test_keys_work_at_any_host(self, place: SessionHarness) -> None:
+    async def test_keys_are_accepted_at_any_host(self, place: SessionHarness) -> None:
         answer = await place.kiln.client.get(ORGANIZATION, headers={"Host": "inside.example"})
         assert answer.status_code == 200
 
-    async def test_a_key_does_not_sign_widely_for_a_host_that_is_not_ours(
+    async def test_at_an_unknown_host_a_key_signs_only_exact_paths(
         self, place: SessionHarness
     ) -> None:
         body = {"url": "http://evil.example/api/v1/files"}
@@ -140,7 +140,7 @@ class TestHosts:
 
 
 class TestUsers:
-    async def test_they_are_made_listed_and_deleted(self, place: SessionHarness) -> None:
+    async def test_users_are_created_listed_and_deleted(self, place: SessionHarness) -> None:
         users, organization = place.services.users, place.organization
         issued = await users.create("Ada@Example.org", organization.id, role=Role.OWNER)
         assert issued.user.email == "ada@example.org"
@@ -160,7 +160,7 @@ class TestUsers:
         with pytest.raises(InvalidPassword):
             await users.create("ada@example.org", organization.id, password="short")
 
-    async def test_the_first_one_is_made_once(
+    async def test_the_first_user_is_created_once(
         self, postgres: PostgresServer, tmp_path: Path, clock: SettableClock
     ) -> None:
         name = f"test_{uuid4().hex}"

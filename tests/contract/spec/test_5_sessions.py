@@ -62,7 +62,7 @@ def cookie_of(answer: httpx.Response, name: str = SESSION_COOKIE) -> "Morsel[str
 class TestLogin:
     @pytest.mark.parametrize("kind", ["json", "data"])
     @pytest.mark.parametrize("content_type", [None, "text/plain", "application/json"])
-    async def test_json_and_forms_whatever_they_are_called(
+    async def test_a_login_may_be_json_or_a_form_with_any_content_type(
         self, place: SessionHarness, kind: str, content_type: str | None
     ) -> None:
         email = await place.user()
@@ -154,7 +154,7 @@ class TestLogin:
             ("email=ä".encode(), None),
         ],
     )
-    async def test_half_a_login_is_a_400(
+    async def test_an_incomplete_login_is_a_400(
         self, place: SessionHarness, body: bytes, field: str | None
     ) -> None:
         answer = await place.browser().post("/login", content=body)
@@ -162,14 +162,14 @@ class TestLogin:
         assert answer.json()["error"] == "invalid_request"
         assert answer.json().get("field") == field
 
-    async def test_another_page_cannot_log_anybody_in(self, place: SessionHarness) -> None:
+    async def test_pages_of_other_origins_cannot_log_in(self, place: SessionHarness) -> None:
         body = {"email": await place.user(), "password": PASSWORD}
         for headers in (OTHER, {"Origin": "null"}, {"Referer": "https://evil.example/x"}):
             answer = await place.browser().post("/login", json=body, headers=headers)
             assert (answer.status_code, answer.json()["error"]) == (403, "cross_origin")
         assert (await place.browser().post("/login", json=body, headers=OWN)).status_code == 200
 
-    async def test_logging_in_again_ends_the_session_before(self, place: SessionHarness) -> None:
+    async def test_logging_in_again_ends_the_previous_session(self, place: SessionHarness) -> None:
         email = await place.user()
         browser = await place.logged_in(email)
         before = browser.cookies[SESSION_COOKIE]
@@ -181,7 +181,7 @@ class TestLogin:
 
 
 class TestSession:
-    async def test_it_opens_what_a_key_opens(self, place: SessionHarness) -> None:
+    async def test_a_session_gives_access_to_its_organization(self, place: SessionHarness) -> None:
         browser = await place.logged_in()
         body = (await browser.get(ORGANIZATION)).json()
         assert body["name"] == "Acme"
@@ -193,7 +193,7 @@ class TestSession:
         assert (await browser.get(f"{path}.mp4")).json()["error"] == "render_not_complete"
         assert (await place.kiln.client.get(path)).status_code == 404
 
-    async def test_a_key_that_is_sent_counts_alone(self, place: SessionHarness) -> None:
+    async def test_a_key_takes_precedence_over_the_session(self, place: SessionHarness) -> None:
         browser = await place.logged_in()
         wrong = {"Authorization": "Bearer ef_wrong_key"}
         assert (await browser.get(ORGANIZATION, headers=wrong)).status_code == 401
@@ -218,7 +218,7 @@ class TestSession:
             ({**OTHER, "X-Forwarded-Host": "evil.example"}, 403),
         ],
     )
-    async def test_changes_are_for_our_own_pages(
+    async def test_sessions_can_change_data_only_from_trusted_origins(
         self, place: SessionHarness, headers: dict[str, str], status: int
     ) -> None:
         browser = await place.logged_in()
@@ -243,14 +243,14 @@ class TestSession:
         assert (await place.browser().post("/logout")).status_code == 200
 
     @pytest.mark.parametrize("text", ["", "nobody", "x" * 5000, "ä"])
-    async def test_a_made_up_cookie_is_a_401(self, place: SessionHarness, text: str) -> None:
+    async def test_an_unknown_cookie_is_a_401(self, place: SessionHarness, text: str) -> None:
         browser = place.browser()
         headers = [(b"cookie", f"{SESSION_COOKIE}={text}".encode())]
         for path in ("/session", ORGANIZATION):
             answer = await browser.get(path, headers=headers)
             assert (answer.status_code, answer.json()["error"]) == (401, "unauthorized")
 
-    async def test_it_lives_as_long_as_it_is_used(self, place: SessionHarness) -> None:
+    async def test_a_session_expires_when_it_is_not_used(self, place: SessionHarness) -> None:
         browser = await place.logged_in()
         for _ in range(3):
             place.clock.advance(LIFETIME - timedelta(minutes=1))
@@ -260,14 +260,14 @@ class TestSession:
         assert await place.services.sessions.remove_expired() >= 1
         assert await all_rows(place.services, "login_session") == "[]"
 
-    async def test_old_counts_are_removed(self, place: SessionHarness) -> None:
+    async def test_old_login_attempts_are_removed(self, place: SessionHarness) -> None:
         with pytest.raises(LoginFailed):
             await place.services.sessions.log_in("old@example.org", PASSWORD)
         place.clock.advance(FORGET_AFTER)
         await place.services.sessions.remove_expired()
         assert "old@example.org" not in await all_rows(place.services, "login_attempt")
 
-    async def test_its_text_is_not_in_the_database(self, place: SessionHarness) -> None:
+    async def test_the_cookie_is_not_stored_in_the_database(self, place: SessionHarness) -> None:
         browser = await place.logged_in()
         assert browser.cookies[SESSION_COOKIE] not in await all_rows(
             place.services, "login_session"
@@ -286,7 +286,9 @@ class TestSession:
             await place.services.sessions.log_in(email, PASSWORD)
         await place.services.sessions.log_in(email, "another password")
 
-    async def test_a_password_changed_during_a_login_wins(self, place: SessionHarness) -> None:
+    async def test_a_password_changed_during_a_login_fails_the_login(
+        self, place: SessionHarness
+    ) -> None:
         email, services = await place.user(), place.services
 
         class SlowPasswords(Passwords):
@@ -310,7 +312,7 @@ class TestSession:
 class TestSigning:
     @pytest.mark.parametrize("route", SIGN_ROUTES)
     @pytest.mark.parametrize("content_type", ["text/plain;charset=UTF-8", "application/json", ""])
-    async def test_a_session_signs_whatever_the_body_is_called(
+    async def test_a_session_can_sign_with_any_content_type(
         self, place: SessionHarness, route: str, content_type: str
     ) -> None:
         browser, path = await place.logged_in(), f"/api/v1/files/{uuid4()}"

@@ -66,7 +66,9 @@ async def test_a_render_sends_an_event_for_each_state(app: AppHarness, receiver:
     assert events[-1]["data"]["download_url"] == info["download_url"]
 
 
-async def test_a_render_that_fails_says_why(app: AppHarness, receiver: Receiver) -> None:
+async def test_the_event_of_a_failed_render_has_the_error(
+    app: AppHarness, receiver: Receiver
+) -> None:
     wait = await subscribe(app, receiver, "render.failed", 1)
     info = await app.render('<ef-timegroup duration="1s"><ef-video src="x.mp4"></ef-video>')
     [event] = await wait()

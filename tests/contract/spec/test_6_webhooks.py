@@ -78,7 +78,9 @@ async def delivered(app: AppHarness, webhook: dict[str, Any], count: int) -> lis
     return found
 
 
-async def test_the_life_of_a_webhook(app: AppHarness, receiver: Receiver) -> None:
+async def test_webhooks_are_created_changed_and_deleted(
+    app: AppHarness, receiver: Receiver
+) -> None:
     created = await add(app, receiver.url("/a"), "render.*", "render.*", "file.ready")
     secret = created.pop("secret")
     assert secret.startswith("whsec_")
@@ -112,7 +114,9 @@ async def test_the_life_of_a_webhook(app: AppHarness, receiver: Receiver) -> Non
         assert (answer.status_code, answer.json()["error"]) == (404, "webhook_not_found")
 
 
-async def test_the_log_and_sending_again(app: AppHarness, receiver: Receiver) -> None:
+async def test_deliveries_are_logged_and_can_be_repeated(
+    app: AppHarness, receiver: Receiver
+) -> None:
     webhook = await add(app, receiver.url())
     await delivered(app, webhook, 1)
     receiver.answer(Answer(200, body=b"thanks"))
@@ -157,7 +161,7 @@ async def send_sample(app: AppHarness, topic: Any) -> httpx.Response:
     return await app.client.post("/api/v1/test_webhook", json={"topic": topic})
 
 
-async def test_samples_go_to_those_who_want_them(app: AppHarness, receiver: Receiver) -> None:
+async def test_samples_are_sent_to_matching_webhooks(app: AppHarness, receiver: Receiver) -> None:
     refused = await send_sample(app, "webhook.test")
     assert (refused.status_code, refused.json()["error"]) == (409, "no_webhook_for_topic")
     renders = await add(app, receiver.url("/renders"), "render.*")
@@ -240,7 +244,9 @@ async def test_invalid_webhooks_are_refused(
         assert (await app.client.get(WEBHOOKS)).json()["webhooks"] == []
 
 
-async def test_an_organization_has_a_hundred_at_most(app: AppHarness, receiver: Receiver) -> None:
+async def test_an_organization_has_at_most_a_hundred_webhooks(
+    app: AppHarness, receiver: Receiver
+) -> None:
     async with app.services.database.transaction() as connection:
         await connection.execute(
             """
@@ -272,7 +278,7 @@ async def test_the_schedule_sends_what_was_postponed(app: AppHarness, receiver: 
 
 
 @pytest.mark.parametrize(("language", "ending"), [("python", "py"), ("js", "js")])
-async def test_the_receivers_in_the_documents_work(
+async def test_the_example_receivers_in_the_docs_work(
     app: AppHarness, tmp_path: Path, language: str, ending: str
 ) -> None:
     [source] = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S)
@@ -324,7 +330,7 @@ async def listening(port: int) -> None:
     await wait_until(is_listening)
 
 
-async def test_events_are_recorded_through_the_services(
+async def test_events_recorded_by_other_services_are_delivered(
     app: AppHarness, receiver: Receiver
 ) -> None:
     webhook = await add(app, receiver.url(), "render.completed", scope="organization")

@@ -48,11 +48,11 @@ NO_DATES: list[Any] = [
 
 
 @pytest.mark.parametrize("expires_at", NO_DATES, ids=lambda value: repr(value)[:30])
-async def test_what_is_no_date_and_time(app: AppHarness, expires_at: Any) -> None:
+async def test_malformed_expiry_dates_are_refused(app: AppHarness, expires_at: Any) -> None:
     assert await refusal(app, expires_at) == "invalid_datetime"
 
 
-async def test_what_is_not_in_the_future(app: AppHarness) -> None:
+async def test_past_expiry_dates_are_refused(app: AppHarness) -> None:
     # Two hours ago, though the hands of a clock there show a later time than ours.
     elsewhere = in_days(-2 / 24).astimezone(timezone(timedelta(hours=9)))
     for instant in (in_days(-1), in_days(-1 / 86400), elsewhere):
@@ -82,7 +82,9 @@ async def test_expiry_beyond_the_retention_is_refused(app: AppHarness) -> None:
     ids=["offset", "z", "elsewhere", "javascript", "no zone", "basic"],
 )
 @pytest.mark.parametrize("days", [1 / 24, 29.99])
-async def test_a_good_date_is_kept_and_echoed(app: AppHarness, write: Any, days: float) -> None:
+async def test_a_valid_expiry_date_is_stored_and_returned(
+    app: AppHarness, write: Any, days: float
+) -> None:
     instant = in_days(days).replace(microsecond=0)
     body = {"html": "<p>x", "expires_at": write(instant)}
     created = await app.client.post(RENDERS, json=body)
@@ -94,13 +96,13 @@ async def test_a_good_date_is_kept_and_echoed(app: AppHarness, write: Any, days:
 
 
 @pytest.mark.spec("2.5", "4.3")
-async def test_without_a_date_a_render_is_permanent(app: AppHarness) -> None:
+async def test_a_render_without_expiry_is_permanent(app: AppHarness) -> None:
     for body in ({"html": "<p>x"}, {"html": "<p>x", "expires_at": None}):
         created = (await app.client.post(RENDERS, json=body)).json()
         assert created["expires_at"] is None
         assert (await app.info(created["id"]))["expires_at"] is None
 
 
-async def test_bundles_have_the_same_rules(app: AppHarness) -> None:
+async def test_renders_of_bundles_have_the_same_rules(app: AppHarness) -> None:
     answer = await app.client.post(RENDERS, json={"expires_at": "1999-01-01T00:00:00Z"})
     assert (answer.status_code, answer.json()["error"]) == (400, "must_be_future")

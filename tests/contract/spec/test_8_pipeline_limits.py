@@ -81,7 +81,7 @@ def _shape(path: str) -> tuple[str, ...]:
         *("proxy-", "proxy-authorization", "webhook-", "webhook-signature", "Host", "Webhook-Id"),
     ],
 )
-async def test_headers_that_cannot_be_set(pipelines: PipelineHarness, name: str) -> None:
+async def test_reserved_headers_cannot_be_set(pipelines: PipelineHarness, name: str) -> None:
     answer = await pipelines.post("pipeline-endpoints", {**ENDPOINT, "headers": {name: "x"}})
     assert issues(answer) == {(f"headers.{name}", "not_allowed")}
 
@@ -94,7 +94,7 @@ async def test_headers_that_cannot_be_set(pipelines: PipelineHarness, name: str)
         {"headers": {f"x{number}": "a" for number in range(16)}},
     ],
 )
-async def test_the_bounds_of_endpoints(
+async def test_endpoints_accept_values_at_their_limits(
     pipelines: PipelineHarness, settings: dict[str, Any]
 ) -> None:
     made = await pipelines.create("pipeline-endpoints", {**ENDPOINT, **settings})
@@ -103,7 +103,7 @@ async def test_the_bounds_of_endpoints(
 
 
 @pytest.mark.spec("2.11")
-async def test_the_smallest_batch_and_how_many_run_by_default(pipelines: PipelineHarness) -> None:
+async def test_a_batch_of_one_run_has_the_default_concurrency(pipelines: PipelineHarness) -> None:
     body = {
         "pipeline_id": await pipelines.create_pipeline(),
         "runs": [{"file_id": await pipelines.add_file()}],
@@ -115,7 +115,7 @@ async def test_the_smallest_batch_and_how_many_run_by_default(pipelines: Pipelin
 
 
 @pytest.mark.spec("5")
-def test_signatures_are_good_for_300_seconds() -> None:
+def test_signatures_are_valid_for_300_seconds() -> None:
     secret, now = new_secret(), SystemClock().now()
     for seconds in (-290, 0, 290):
         signed = _signed(secret, now + timedelta(seconds=seconds))
@@ -133,7 +133,7 @@ def _signed(secret: str, now: datetime) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("age", "status"), [(timedelta(minutes=239), 200), (timedelta(minutes=241), 401)]
 )
-async def test_media_addresses_work_for_four_hours(
+async def test_media_addresses_are_valid_for_four_hours(
     endpoints: EndpointHarness, endpoint_receiver: TlsReceiver, age: timedelta, status: int
 ) -> None:
     """The request was made that long ago; the service's own clock says what time it is."""
@@ -151,7 +151,7 @@ async def test_media_addresses_work_for_four_hours(
     assert (await endpoints.anonymous.get(media["source_url"])).status_code == status
 
 
-async def test_media_addresses_end_with_the_file(endpoints: EndpointHarness) -> None:
+async def test_media_addresses_expire_with_the_file(endpoints: EndpointHarness) -> None:
     caller = await endpoints.pipelines.app.services.identity.authenticate(
         endpoints.pipelines.app.key
     )
@@ -169,7 +169,7 @@ async def test_media_addresses_end_with_the_file(endpoints: EndpointHarness) -> 
 
 @pytest.mark.spec("4.7")
 @pytest.mark.parametrize(("taken", "sent"), [(1000, 1000), (1001, 1000)])
-async def test_at_most_1000_frames(
+async def test_a_request_has_at_most_1000_frames(
     endpoints: EndpointHarness, endpoint_receiver: TlsReceiver, taken: int, sent: int
 ) -> None:
     """They come from all steps that took some, each instant once."""
@@ -208,7 +208,7 @@ async def test_at_most_1000_frames(
         ({"code": "a"}, ("error.message", "required")),
     ],
 )
-async def test_errors_in_callbacks(
+async def test_the_error_of_a_callback_is_validated_and_stored(
     endpoints: EndpointHarness,
     endpoint_receiver: TlsReceiver,
     error: dict[str, Any],
@@ -228,7 +228,7 @@ async def test_errors_in_callbacks(
 
 @pytest.mark.spec("4.7", "7")
 @pytest.mark.parametrize("more", [0, 1])
-async def test_outputs_of_one_mebibyte(
+async def test_outputs_have_at_most_one_mebibyte(
     endpoints: EndpointHarness, endpoint_receiver: TlsReceiver, more: int
 ) -> None:
     empty = {"metadata": {"a": ""}, "annotations": []}
@@ -258,7 +258,7 @@ async def test_outputs_of_one_mebibyte(
     ],
     ids=["10000 annotations", "10001 annotations", "32 levels", "33 levels"],
 )
-async def test_how_much_an_output_may_have(
+async def test_outputs_are_limited_in_annotations_and_depth(
     endpoints: EndpointHarness,
     endpoint_receiver: TlsReceiver,
     output: dict[str, Any],
@@ -297,7 +297,7 @@ class TestStepsThatFail:
         [shown] = (await line.get_run(run))["steps"]
         assert (shown["status"], shown["error"]["code"]) == ("ready", "step_timed_out")
 
-    async def test_a_transcription_that_failed(self, endpoints: EndpointHarness) -> None:
+    async def test_a_failed_transcription_fails_its_step(self, endpoints: EndpointHarness) -> None:
         line, parts = endpoints.pipelines, endpoints.pipelines.app.services
         media = StepMedia(parts.database, parts.files, parts.blobs)
         # Nothing is heard here.
@@ -318,7 +318,7 @@ class TestStepsThatFail:
         assert "deaf" in shown["error"]["message"]
 
 
-async def test_an_answer_within_all_limits(
+async def test_an_output_within_all_limits_is_accepted(
     endpoints: EndpointHarness, endpoint_receiver: TlsReceiver
 ) -> None:
     """So that what is refused above is refused for its own reason."""
