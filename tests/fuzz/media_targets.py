@@ -14,6 +14,7 @@ from framekiln.files.streams.validation import check_fragment, check_init
 from framekiln.media.caption_check import check_captions as check_caption_bytes
 from framekiln.media.captions import CaptionSpans, read_captions
 from framekiln.media.images.frame_times import short_delay_offsets
+from framekiln.media.isobmff.film_file import FilmFile
 from framekiln.media.isobmff.splitter import FragmentSegment, FragmentSplitter
 from framekiln.media.isobmff.track_file import TrackFile
 from framekiln.media.isobmff.track_init import parse_init
@@ -29,14 +30,32 @@ from tests.support.mp4_boxes import (
     SampleRun,
     box,
     fragment,
+    full_box,
     init_segment,
+    numbers,
     sound_entry,
+    video_entry,
 )
 
 RUN = SampleRun(dts=120, samples=((40, 10, SYNC, 40), (40, 7, NOT_SYNC, 80), (40, 5, NOT_SYNC, 0)))
 INIT = init_segment(BoxTrack(edits=((0, 40),)))
 SOUND = init_segment(BoxTrack(handler=b"soun", entry=sound_entry("mp4a", box("esds", ESDS))))
 FILM = INIT + fragment(RUN) + fragment(SampleRun(dts=240))
+# The parameter sets of a film of ours, and three frames in two chunks.
+AVCC = bytes.fromhex(
+    "0164000affe100196764000aacd9447a6a02020280000003008000001e078912cb01000568ef823cb0fdf8f800"
+)
+TABLES = (
+    full_box("stsz", 0, numbers(0, 3, 10, 7, 5))
+    + full_box("stts", 0, numbers(1, 3, 40))
+    + full_box("ctts", 0, numbers(2, 1, 80, 2, 0))
+    + full_box("stsc", 0, numbers(2, 1, 2, 1, 2, 1, 1))
+    + full_box("stco", 0, numbers(2, 8, 25))
+    + full_box("stss", 0, numbers(1, 1))
+)
+PLAIN_FILM = box("mdat", bytes(22)) + init_segment(
+    BoxTrack(entry=video_entry("avc1", box("avcC", AVCC)), edits=((0, 80),), tables=TABLES)
+)
 INDEX = {
     "1": {
         "track": 1,
@@ -152,6 +171,17 @@ def check_film_file(data: bytes) -> None:
                 pass
 
 
+def check_plain_film(data: bytes) -> None:
+    """A film is read or refused; its samples have at most the bytes of the file."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        with FilmFile(Path(file.name)) as film:
+            film.video()
+            film.timescale("video")
+            assert sum(len(sample.data) for sample in film.samples("video")) <= len(data)
+
+
 def check_streamed(parts: tuple[bytes, bytes]) -> None:
     """An init segment and a fragment of a streamed upload are verified or refused."""
     init_bytes, fragment_bytes = parts
@@ -197,6 +227,7 @@ TARGETS = (
     FuzzTarget("bundle", changed_bytes(TARS + GOOD_TARS).map(_packed), check_bundle_bytes),
     FuzzTarget("packed_bundle", changed_bytes(ZIPPED), check_bundle_bytes),
     FuzzTarget("film", changed_bytes([FILM, INIT, SOUND]), check_film),
+    FuzzTarget("plain_film", changed_bytes([PLAIN_FILM]), check_plain_film),
     FuzzTarget("film_file", changed_bytes([FILM, INIT, SOUND]), check_film_file),
     FuzzTarget(
         "streamed",

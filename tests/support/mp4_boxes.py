@@ -37,6 +37,8 @@ class BoxTrack:
     #: Duration in the movie's ticks and media time (-1 for none) of each edit.
     edits: tuple[tuple[int, int], ...] = ()
     defaults: tuple[int, int, int] = (40, 10, SYNC)
+    #: Sample tables, of a file without fragments.
+    tables: bytes = b""
 
 
 def video_entry(kind: str, *inner: bytes, width: int = 640, height: int = 360) -> bytes:
@@ -82,7 +84,7 @@ def _track_box(track: BoxTrack) -> bytes:
             "mdia",
             full_box("mdhd", 0, numbers(0, 0, track.timescale, 0), bytes(4)),
             full_box("hdlr", 0, bytes(4), track.handler, bytes(13)),
-            box("minf", box("stbl", table)),
+            box("minf", box("stbl", table, track.tables)),
         ),
     )
 

@@ -13,6 +13,8 @@ from framekiln.media.errors import UnreadableMedia
 
 SHORT_HEADER_BYTES: Final = 8
 LONG_HEADER_BYTES: Final = 16
+MAX_SIBLINGS: Final = 10_000
+"""A film has a dozen boxes beside each other; millions would only take time."""
 _LONG_SIZE_FOLLOWS: Final = 1
 _TO_THE_END: Final = 0
 
@@ -89,7 +91,9 @@ def read_header(data: bytes | bytearray, start: int = 0) -> BoxHeader | None:
 def boxes_in(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Mp4Box]:
     """Yield the consecutive boxes between two positions; they must fill the range."""
     end = len(data) if end is None else end
-    while start < end:
+    for _ in range(MAX_SIBLINGS):
+        if start >= end:
+            return
         header = read_header(data[start : min(end, start + LONG_HEADER_BYTES)])
         if header is None:
             raise UnreadableMedia(f"the MP4 has {end - start} extra bytes at byte {start}")
@@ -101,6 +105,8 @@ def boxes_in(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Mp
             )
         yield Mp4Box(data, header.kind, start, start + header.header_bytes, start + size_bytes)
         start += size_bytes
+    if start < end:
+        raise UnreadableMedia(f"the MP4 has more than {MAX_SIBLINGS} boxes beside each other")
 
 
 class BoxReader:

@@ -13,6 +13,8 @@ from framekiln.media.isobmff.boxes import BoxReader, Mp4Box, boxes_in
 _STREAM: Final = 3
 _DECODER: Final = 4
 _SETUP: Final = 5
+# Object type, stream type, buffer size and bit rates.
+_DECODER_FIELDS_BYTES: Final = 13
 _MPEG4_AUDIO: Final = 0x40
 _ESCAPED_OBJECT_TYPE: Final = 31
 _LEVEL_1B: Final = 9
@@ -75,23 +77,24 @@ def _av1(kind: str, fields: BoxReader) -> str:
     return f"{kind}.{levels >> 5}.{levels & 0x1F:02d}{tier}.{depth:02d}"
 
 
+def aac_config(fields: BoxReader) -> bytes:
+    """Return the AudioSpecificConfig of an esds box; empty if it has none."""
+    decoder = _mpeg4_decoder(fields)
+    if decoder is None:
+        return b""
+    decoder.skip(_DECODER_FIELDS_BYTES)
+    setup = _descriptor(decoder, _SETUP)
+    return b"" if setup is None else setup.rest()
+
+
 def _mpeg4_sound(kind: str, fields: BoxReader) -> str:
-    fields.skip(4)
-    stream = _descriptor(fields, _STREAM)
-    if stream is None:
-        return kind
-    stream.skip(2)
-    flags = stream.u8()
-    stream.skip((2 if flags & 0x80 else 0) + (2 if flags & 0x20 else 0))
-    if flags & 0x40:
-        stream.skip(stream.u8())
-    decoder = _descriptor(stream, _DECODER)
+    decoder = _mpeg4_decoder(fields)
     if decoder is None:
         return kind
     object_type = decoder.u8()
     if object_type != _MPEG4_AUDIO:
         return f"{kind}.{object_type:02x}"
-    decoder.skip(12)
+    decoder.skip(_DECODER_FIELDS_BYTES - 1)
     setup = _descriptor(decoder, _SETUP)
     if setup is None or setup.left_bytes < 2:
         return f"{kind}.40"
@@ -100,6 +103,20 @@ def _mpeg4_sound(kind: str, fields: BoxReader) -> str:
     if sound_type == _ESCAPED_OBJECT_TYPE:
         sound_type = 32 + ((word >> 5) & 0x3F)
     return f"{kind}.40.{sound_type}"
+
+
+def _mpeg4_decoder(fields: BoxReader) -> BoxReader | None:
+    """Return the decoder configuration of an esds box."""
+    fields.skip(4)
+    stream = _descriptor(fields, _STREAM)
+    if stream is None:
+        return None
+    stream.skip(2)
+    flags = stream.u8()
+    stream.skip((2 if flags & 0x80 else 0) + (2 if flags & 0x20 else 0))
+    if flags & 0x40:
+        stream.skip(stream.u8())
+    return _descriptor(stream, _DECODER)
 
 
 def _descriptor(fields: BoxReader, tag: int) -> BoxReader | None:

@@ -68,16 +68,16 @@ def parse_init(data: bytes) -> TrackInit:
     if movie is None:
         raise UnreadableMedia("the MP4 has no moov box, which describes its track")
     track = _only_track(movie)
-    type_ = _type(track)
-    timescale = _timescale(track.require("mdia", "mdhd"))
-    entry = _sample_entry(track)
-    form, children_at = _video_form(entry) if type_ == "video" else _sound_form(entry)
+    type_ = type_of(track)
+    timescale = timescale_of(track.require("mdia", "mdhd"))
+    entry = sample_entry(track)
+    form, children_at = video_form(entry) if type_ == "video" else sound_form(entry)
     number = _number(track)
     return TrackInit(
         type=type_,
         number=number,
         timescale=timescale,
-        shift=_shift(movie, track, timescale),
+        shift=edit_shift(movie, track, timescale),
         codec=codec_string(entry, children_at),
         parameters=form,
         defaults=_defaults(movie, number),
@@ -94,7 +94,8 @@ def _only_track(movie: Mp4Box) -> Mp4Box:
     return tracks[0]
 
 
-def _type(track: Mp4Box) -> TrackType:
+def type_of(track: Mp4Box) -> TrackType:
+    """Return whether a track is video or audio; raise if it is neither."""
     fields = track.require("mdia", "hdlr").reader()
     fields.skip(8)
     handler = fields.take(4)
@@ -111,7 +112,8 @@ def _number(track: Mp4Box) -> int:
     return fields.u32()
 
 
-def _timescale(header: Mp4Box) -> int:
+def timescale_of(header: Mp4Box) -> int:
+    """Return the timescale of an mdhd or mvhd box."""
     fields = header.reader()
     version, _ = fields.version_and_flags()
     fields.skip(16 if version else 8)
@@ -121,7 +123,8 @@ def _timescale(header: Mp4Box) -> int:
     return timescale
 
 
-def _shift(movie: Mp4Box, track: Mp4Box, timescale: int) -> int:
+def edit_shift(movie: Mp4Box, track: Mp4Box, timescale: int) -> int:
+    """Return what the edit list subtracts from composition times, in ticks."""
     edits = track.find("edts", "elst")
     if edits is None:
         return 0
@@ -129,7 +132,7 @@ def _shift(movie: Mp4Box, track: Mp4Box, timescale: int) -> int:
     for duration, media_time in _edits(edits.reader()):
         if media_time != _NOT_IN_MEDIA:
             return media_time - round(delay)
-        delay += Fraction(duration * timescale, _timescale(movie.require("mvhd")))
+        delay += Fraction(duration * timescale, timescale_of(movie.require("mvhd")))
     return -round(delay)
 
 
@@ -147,7 +150,8 @@ def _edits(fields: BoxReader) -> list[tuple[int, int]]:
     return edits
 
 
-def _sample_entry(track: Mp4Box) -> Mp4Box:
+def sample_entry(track: Mp4Box) -> Mp4Box:
+    """Return the only sample description of a track."""
     table = track.require("mdia", "minf", "stbl", "stsd")
     fields = table.reader()
     fields.skip(8)
@@ -159,7 +163,8 @@ def _sample_entry(track: Mp4Box) -> Mp4Box:
     return entries[0]
 
 
-def _video_form(entry: Mp4Box) -> tuple[VideoParameters, int]:
+def video_form(entry: Mp4Box) -> tuple[VideoParameters, int]:
+    """Return the parameters of a video track, and where the child boxes begin."""
     fields = entry.reader()
     fields.skip(_SAMPLE_ENTRY_BYTES + 16)
     video = VideoParameters(width_px=fields.u16(), height_px=fields.u16())
@@ -167,7 +172,8 @@ def _video_form(entry: Mp4Box) -> tuple[VideoParameters, int]:
     return video, fields.at
 
 
-def _sound_form(entry: Mp4Box) -> tuple[AudioParameters, int]:
+def sound_form(entry: Mp4Box) -> tuple[AudioParameters, int]:
+    """Return the parameters of an audio track, and where the child boxes begin."""
     fields = entry.reader()
     fields.skip(_SAMPLE_ENTRY_BYTES)
     version = fields.u16()

@@ -1,7 +1,8 @@
 """Our own films as CMAF segments, one per slice, without re-encoding.
 
 A slice that waits to be joined and the same frames in the finished film give the same segment, so a
-viewer who watches during the render notices no change when it completes. Only for our own files.
+viewer who watches during the render notices no change when it completes. The api does this in its
+own process, so FFmpeg is not used: `FilmFile` reads sample tables, and samples are only copied.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,8 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from framekiln.media.errors import UnreadableMedia
+from framekiln.media.isobmff.film_file import FilmFile
 from framekiln.media.segments.cmaf import (
     CmafAudio,
     CmafSample,
@@ -21,10 +24,6 @@ from framekiln.media.segments.cmaf import (
     media_segment,
 )
 
-if TYPE_CHECKING:
-    from av.container import InputContainer
-
-_OURS: Final = {"format_whitelist": "mov,mp4", "protocol_whitelist": "file"}
 AAC_FRAME: Final = 1024
 
 
@@ -50,13 +49,12 @@ class FilmSegment:
 
 def video_header(path: Path, fps: Fraction) -> TrackHeader:
     """Return the header for all segments of a film, from the film or any slice of it."""
-    with _open(path) as container:
-        context = container.streams.video[0].codec_context
-        avcc, delay = bytes(context.extradata or b""), context.reorder_depth
-        size = context.width, context.height
-    picture = CmafVideo(*size, avcc, is_bt709=True)
+    with FilmFile(path) as film:
+        video = film.video()
+    size, delay = (video.width_px, video.height_px), video.delay
+    picture = CmafVideo(*size, video.avcc, is_bt709=True)
     init = init_segment(picture, timescale=fps.numerator, skipped=delay * fps.denominator)
-    return TrackHeader(init, avc_codec(avcc), fps.numerator, *size, delay)
+    return TrackHeader(init, avc_codec(video.avcc), fps.numerator, *size, delay)
 
 
 def video_segments(
@@ -74,13 +72,13 @@ def video_segments(
     """
     start = sum(frame_counts[:first_number])
     base = start
-    with _open(path) as container:
-        packets = _frames(container, fps)
+    with FilmFile(path) as film:
+        frames = _frames(film, fps)
         for number in range(first_number, len(frame_counts)):
             count = frame_counts[number]
             samples = [
                 CmafSample(data, (base + shown) * fps.denominator, is_key)
-                for shown, data, is_key in islice(packets, count)
+                for shown, data, is_key in islice(frames, count)
             ]
             if not samples:
                 return
@@ -98,22 +96,21 @@ def video_segments(
 
 def audio_header(path: Path) -> TrackHeader:
     """Return the header of a film's audio."""
-    with _open(path) as container:
-        stream = container.streams.audio[0]
-        config = bytes(stream.codec_context.extradata or b"")
-        sound = CmafAudio(stream.channels, stream.rate, config)
+    with FilmFile(path) as film:
+        audio = film.audio()
+    sound = CmafAudio(audio.channels, audio.rate_hz, audio.config)
     init = init_segment(sound, timescale=sound.rate_hz)
-    return TrackHeader(init, aac_codec(config), sound.rate_hz)
+    return TrackHeader(init, aac_codec(audio.config), sound.rate_hz)
 
 
 def audio_segments(path: Path, bounds: Sequence[int]) -> Iterator[FilmSegment]:
     """Yield the audio between bounds, which are whole AAC frames; the last takes the rest."""
-    with _open(path) as container:
+    with FilmFile(path) as film:
         samples = [
-            CmafSample(bytes(packet), packet.pts, is_sync=True)
-            for packet in container.demux(container.streams.audio[0])
-            # Packets before zero only prime the decoder, and players differ in skipping them.
-            if packet.pts is not None and packet.pts >= 0
+            CmafSample(sample.data, sample.shown, is_sync=True)
+            for sample in film.samples("audio")
+            # Samples before zero only prime the decoder, and players differ in skipping them.
+            if sample.shown >= 0
         ]
     ends = [*bounds[1:-1], samples[-1].shown + AAC_FRAME]
     for number, (start, end) in enumerate(zip(bounds, ends, strict=False)):
@@ -133,17 +130,12 @@ def audio_bounds(frame_counts: Sequence[int], *, fps: Fraction, rate_hz: int) ->
     return bounds
 
 
-def _frames(container: "InputContainer", fps: Fraction) -> Iterator[tuple[int, bytes, bool]]:
-    """Yield each packet with its presentation order, in decode order."""
-    for packet in container.demux(container.streams.video[0]):
-        if packet.pts is not None:
-            shown = packet.pts * packet.time_base * fps
-            assert shown.denominator == 1, "our films have a constant frame rate"
-            yield int(shown), bytes(packet), packet.is_keyframe
-
-
-def _open(path: Path) -> "InputContainer":
-    # The api uses this module to plan and rarely opens a film.
-    import av  # noqa: PLC0415
-
-    return av.open(f"file:{path}", "r", options=dict(_OURS))
+def _frames(film: FilmFile, fps: Fraction) -> Iterator[tuple[int, bytes, bool]]:
+    """Yield each frame with its number in presentation order, in decode order."""
+    # Times are in ticks, and a frame lasts this many of them.
+    ticks = film.timescale("video") / fps
+    for sample in film.samples("video"):
+        number = sample.shown / ticks
+        if number.denominator != 1:
+            raise UnreadableMedia("the frames of the film are not at a constant rate")
+        yield int(number), sample.data, sample.is_sync
