@@ -373,9 +373,7 @@ async def test_progress_events_have_counts_and_fractions(app: AppHarness) -> Non
 
 
 @pytest.mark.spec("6")
-async def test_a_finished_render_ends_its_progress(
-    app: AppHarness, finished: dict[str, Any]
-) -> None:
+async def test_progress_of_finished_render_ends(app: AppHarness, finished: dict[str, Any]) -> None:
     answer = await app.get_in_parts(f"{RENDERS}/{finished['id']}/progress")
     events = [event for part in answer.parts for event in events_in(part)]
     assert [name for name, _ in events] == ["size", "progress", "complete"]
