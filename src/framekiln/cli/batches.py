@@ -9,7 +9,9 @@ from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
 from framekiln.cli.service_client import open_client
 from framekiln.client.model import RemoteBatch
 
-app = typer.Typer(help="Batches of runs.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Run a pipeline over many files.", no_args_is_help=True, add_completion=False
+)
 
 _COUNTS = ("run", "succeeded", "failed", "filtered", "cancelled")
 
@@ -18,11 +20,15 @@ _COUNTS = ("run", "succeeded", "failed", "filtered", "cancelled")
 def create(
     pipeline: PipelineArgument,
     files: Annotated[list[str], typer.Argument(help="Ids of files, or local files to upload.")],
-    max_in_flight: Annotated[int | None, typer.Option(help="Runs at a time.", min=1)] = None,
-    version: Annotated[int | None, typer.Option(help="By default the latest.", min=1)] = None,
+    max_in_flight: Annotated[
+        int | None, typer.Option(help="Maximum number of runs at a time.", min=1)
+    ] = None,
+    version: Annotated[
+        int | None, typer.Option(help="Version of the pipeline; by default the latest.", min=1)
+    ] = None,
     idempotency_key: Annotated[
         str | None,
-        typer.Option(help="Repeating the command with the same key finds the same batch."),
+        typer.Option(help="Repeating the command with the same key returns the same batch."),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:

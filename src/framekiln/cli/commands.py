@@ -34,11 +34,11 @@ COMMANDS: Final = {
         "upload:upload",
         "Upload a file to the service at FRAMEKILN_BASE_URL; run it again to resume it.",
     ),
-    "pipelines": CommandEntry("pipelines:app", "Pipelines."),
-    "runs": CommandEntry("runs:app", "Runs of pipelines."),
-    "reviews": CommandEntry("reviews:app", "Review tasks."),
-    "batches": CommandEntry("batches:app", "Batches of runs."),
-    "webhooks": CommandEntry("webhooks:app", "Webhooks."),
+    "pipelines": CommandEntry("pipelines:app", "Manage pipelines, their versions and endpoints."),
+    "runs": CommandEntry("runs:app", "Start, follow, cancel and retry runs of pipelines."),
+    "reviews": CommandEntry("reviews:app", "List, approve and reject review tasks."),
+    "batches": CommandEntry("batches:app", "Run a pipeline over many files."),
+    "webhooks": CommandEntry("webhooks:app", "Manage webhooks and their deliveries."),
     "doctor": CommandEntry(
         "doctor:doctor", "Check programs, fonts, sandbox, data folder, port and database."
     ),
@@ -47,10 +47,10 @@ COMMANDS: Final = {
     "migrate": CommandEntry(
         "processes:migrate", "Apply the migrations of this version to the database."
     ),
-    "keys": CommandEntry("keys:app", "API keys."),
-    "orgs": CommandEntry("orgs:app", "Organizations."),
-    "users": CommandEntry("users:app", "Users."),
-    "jobs": CommandEntry("jobs:app", "Jobs."),
+    "keys": CommandEntry("keys:app", "Create, list and revoke API keys."),
+    "orgs": CommandEntry("orgs:app", "Manage organizations and their quotas."),
+    "users": CommandEntry("users:app", "Manage users and their passwords."),
+    "jobs": CommandEntry("jobs:app", "List, retry and cancel jobs."),
 }
 
 

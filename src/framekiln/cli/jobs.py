@@ -11,7 +11,7 @@ from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
 from framekiln.jobs.model import JobNotFound, JobRecord, JobStatus, QueueDepth
 
-app = typer.Typer(help="Jobs.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(help="List, retry and cancel jobs.", no_args_is_help=True, add_completion=False)
 
 JobId = Annotated[int, typer.Argument(help="Number of the job; `jobs list` shows it.")]
 
@@ -19,9 +19,9 @@ JobId = Annotated[int, typer.Argument(help="Number of the job; `jobs list` shows
 @app.command("list")
 def list_all(
     queue: Annotated[str | None, typer.Option(help="Only this queue.")] = None,
-    kind: Annotated[str | None, typer.Option(help="Only this kind, such as render.run.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Only this kind, such as render.film.")] = None,
     status: Annotated[JobStatus | None, typer.Option(help="Only this status.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of jobs.")] = 100,
     as_json: JsonFlag = False,
 ) -> None:
     """Show jobs."""

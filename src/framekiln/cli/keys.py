@@ -13,7 +13,9 @@ from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
 from framekiln.identity.model import ApiKey, IssuedKey
 from framekiln.identity.service import DEFAULT_ORGANIZATION
 
-app = typer.Typer(help="API keys.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Create, list and revoke API keys.", no_args_is_help=True, add_completion=False
+)
 
 Org = Annotated[str, typer.Option("--org", help="Name or id of the organization.")]
 
@@ -61,7 +63,7 @@ def list_all(org: Org = DEFAULT_ORGANIZATION, as_json: JsonFlag = False) -> None
 
 @app.command()
 def revoke(
-    key_id: Annotated[str, typer.Argument(help="Its public part; `keys list` shows it.")],
+    key_id: Annotated[str, typer.Argument(help="Public id of the key; `keys list` shows it.")],
     as_json: JsonFlag = False,
 ) -> None:
     """Revoke a key permanently."""

@@ -17,7 +17,9 @@ from framekiln.kit.errors import InvalidInput
 from framekiln.kit.ids import parse_uuid
 from framekiln.quotas.model import Quota, QuotaUsage
 
-app = typer.Typer(help="Organizations.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Manage organizations and their quotas.", no_args_is_help=True, add_completion=False
+)
 
 _DEFAULT: Final = "default"
 _NO_LIMIT: Final = "none"

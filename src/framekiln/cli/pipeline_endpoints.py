@@ -9,7 +9,11 @@ from framekiln.cli.service_client import open_client
 from framekiln.client.model import RemoteEndpoint
 from framekiln.kit.errors import InvalidInput
 
-app = typer.Typer(help="Endpoints.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Manage endpoints: your own services that run steps.",
+    no_args_is_help=True,
+    add_completion=False,
+)
 
 EndpointId = Annotated[str, typer.Argument(help="Id of the endpoint.")]
 
@@ -38,13 +42,18 @@ def get(endpoint: EndpointId, as_json: JsonFlag = False) -> None:
 
 @app.command()
 def create(
-    url: Annotated[str, typer.Argument(help="Where requests are sent.")],
+    url: Annotated[str, typer.Argument(help="URL that receives the requests.")],
     header: Annotated[
-        list[str] | None, typer.Option("--header", help="'Name: value', sent along; repeatable.")
+        list[str] | None,
+        typer.Option("--header", help="A request header, 'Name: value'; repeatable."),
     ] = None,
-    timeout_ms: Annotated[int | None, typer.Option(help="For the answer.")] = None,
-    callback_timeout_ms: Annotated[int | None, typer.Option(help="For the callback.")] = None,
-    max_concurrency: Annotated[int | None, typer.Option(help="Requests at a time.")] = None,
+    timeout_ms: Annotated[int | None, typer.Option(help="Time limit for the response.")] = None,
+    callback_timeout_ms: Annotated[
+        int | None, typer.Option(help="Time limit for the callback.")
+    ] = None,
+    max_concurrency: Annotated[
+        int | None, typer.Option(help="Maximum number of requests at a time.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Create an endpoint and show its signing secret. It is not shown again."""

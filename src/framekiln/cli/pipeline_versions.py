@@ -9,7 +9,9 @@ from framekiln.cli.arguments import DefinitionOption, PipelineArgument, read_jso
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
 from framekiln.cli.service_client import open_client
 
-app = typer.Typer(help="Versions of a pipeline.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Manage the versions of a pipeline.", no_args_is_help=True, add_completion=False
+)
 
 
 @app.command("list")
@@ -27,7 +29,7 @@ def list_all(pipeline: PipelineArgument, as_json: JsonFlag = False) -> None:
 @app.command()
 def get(
     pipeline: PipelineArgument,
-    number: Annotated[int, typer.Argument(help="Its number, from 1.", min=1)],
+    number: Annotated[int, typer.Argument(help="Number of the version, from 1.", min=1)],
     as_json: JsonFlag = False,
 ) -> None:
     """Show one version."""

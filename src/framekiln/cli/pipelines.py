@@ -10,7 +10,11 @@ from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
 from framekiln.cli.service_client import open_client
 from framekiln.client.model import RemotePipeline
 
-app = typer.Typer(help="Pipelines.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Manage pipelines, their versions and endpoints.",
+    no_args_is_help=True,
+    add_completion=False,
+)
 app.add_typer(pipeline_versions.app, name="versions")
 app.add_typer(pipeline_endpoints.app, name="endpoints")
 

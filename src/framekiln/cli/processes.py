@@ -71,7 +71,7 @@ async def _api(settings: Settings, listeners: list[int]) -> None:
 
 
 def worker(
-    queues: Annotated[str, typer.Option(help="Names, separated by commas.")] = ",".join(QUEUES),
+    queues: Annotated[str, typer.Option(help="Queues, separated by commas.")] = ",".join(QUEUES),
     concurrency: Annotated[
         int, typer.Option(min=0, help="Jobs at a time; 0 means a number based on the CPU count.")
     ] = 0,

@@ -38,7 +38,7 @@ from framekiln.playback.page_player import PlayerWithoutService
 from framekiln.settings import Settings
 from framekiln.timeline import exact_rate
 
-Side = Annotated[int | None, typer.Option(min=2, max=MAX_SIDE_PX, help="Pixels.")]
+Side = Annotated[int | None, typer.Option(min=2, max=MAX_SIDE_PX, help="Size in pixels.")]
 # Replaces names of request fields in messages of the engine, but not attributes of a page.
 _OPTIONS = (
     (re.compile(r"(?<![\w-])duration_ms(?!\w)"), "--duration-ms"),
@@ -65,7 +65,9 @@ def render(
     ],
     width: Side = None,
     height: Side = None,
-    fps: Annotated[str | None, typer.Option(help="A number or a fraction: 30000/1001.")] = None,
+    fps: Annotated[
+        str | None, typer.Option(help="Frame rate: a number, or a fraction such as 30000/1001.")
+    ] = None,
     duration_ms: Annotated[
         int | None, typer.Option(min=1, max=MAX_DURATION_MS, help="The duration of the film.")
     ] = None,
@@ -78,7 +80,7 @@ def render(
     ] = False,
     preset: Annotated[
         RenderPreset,
-        typer.Option(help="How much work goes into encoding a film: faster, or smaller and finer."),
+        typer.Option(help="Encoding effort: faster, or smaller files of better quality."),
     ] = RenderPreset.STANDARD,
     data: Annotated[
         str | None, typer.Option(help="A JSON object that the page reads as EF_RENDER_DATA.")

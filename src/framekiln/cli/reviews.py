@@ -10,7 +10,9 @@ from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
 from framekiln.cli.service_client import open_client
 from framekiln.client.model import RemoteReview
 
-app = typer.Typer(help="Review tasks.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="List, approve and reject review tasks.", no_args_is_help=True, add_completion=False
+)
 
 ReviewId = Annotated[str, typer.Argument(help="Id of the review task.")]
 

@@ -18,7 +18,11 @@ from framekiln.kit.clock import SystemClock
 EXIT_CODES: Final = {"failed": 1, "filtered": 3, "cancelled": 4}
 """By the final status of a run; all others are not failures."""
 
-app = typer.Typer(help="Runs of pipelines.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Start, follow, cancel and retry runs of pipelines.",
+    no_args_is_help=True,
+    add_completion=False,
+)
 
 RunId = Annotated[str, typer.Argument(help="Id of the run.")]
 Watch = Annotated[
@@ -32,12 +36,15 @@ def create(
     pipeline: PipelineArgument,
     file: Annotated[str, typer.Argument(help="Id of a file, or a local file to upload.")],
     watch: Watch = False,
-    version: Annotated[int | None, typer.Option(help="By default the latest.", min=1)] = None,
+    version: Annotated[
+        int | None, typer.Option(help="Version of the pipeline; by default the latest.", min=1)
+    ] = None,
     external_id: Annotated[
         str | None, typer.Option(help="An id of your own, returned unchanged.")
     ] = None,
     idempotency_key: Annotated[
-        str | None, typer.Option(help="Repeating the command with the same key finds the same run.")
+        str | None,
+        typer.Option(help="Repeating the command with the same key returns the same run."),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -73,7 +80,7 @@ def list_all(
     ] = None,
     file_id: Annotated[str | None, typer.Option(help="Only those of this file.")] = None,
     batch_id: Annotated[str | None, typer.Option(help="Only those of this batch.")] = None,
-    limit: Annotated[int, typer.Option(help="How many.", min=1)] = 25,
+    limit: Annotated[int, typer.Option(help="Maximum number of runs.", min=1)] = 25,
     as_json: JsonFlag = False,
 ) -> None:
     """Show runs, newest first."""
@@ -109,7 +116,7 @@ def retry(run: RunId, watch: Watch = False, as_json: JsonFlag = False) -> None:
 @app.command()
 def outputs(
     run: RunId,
-    namespace: Annotated[str, typer.Argument(help="By default the key of the step.")],
+    namespace: Annotated[str, typer.Argument(help="Namespace of the step, by default its key.")],
     as_json: JsonFlag = False,
 ) -> None:
     """Write the outputs of a run as JSON: one line per window, or one list with --json."""

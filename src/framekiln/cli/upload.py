@@ -17,7 +17,7 @@ from framekiln.kit.errors import InvalidInput
 
 
 def upload(
-    file: Annotated[Path, typer.Argument(help="A video, sound, image or caption file.")],
+    file: Annotated[Path, typer.Argument(help="A video, audio, image or caption file.")],
     stream: Annotated[
         bool,
         typer.Option(

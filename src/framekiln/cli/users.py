@@ -14,7 +14,9 @@ from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
 from framekiln.identity.model import IssuedUser, Member, Role, User
 from framekiln.identity.service import DEFAULT_ORGANIZATION
 
-app = typer.Typer(help="Users.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Manage users and their passwords.", no_args_is_help=True, add_completion=False
+)
 
 Email = Annotated[str, typer.Argument(help="The e-mail address of the user.")]
 FromStdin = Annotated[

@@ -9,7 +9,9 @@ from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
 from framekiln.cli.service_client import open_client
 from framekiln.client.model import RemoteDelivery
 
-app = typer.Typer(help="Deliveries of a webhook.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Show deliveries and send them again.", no_args_is_help=True, add_completion=False
+)
 
 DeliveryId = Annotated[str, typer.Argument(help="Id of the delivery.")]
 
@@ -17,7 +19,7 @@ DeliveryId = Annotated[str, typer.Argument(help="Id of the delivery.")]
 @app.command("list")
 def list_all(
     webhook: Annotated[str, typer.Argument(help="Id of the webhook.")],
-    limit: Annotated[int, typer.Option(help="How many.", min=1)] = 20,
+    limit: Annotated[int, typer.Option(help="Maximum number of deliveries.", min=1)] = 20,
     as_json: JsonFlag = False,
 ) -> None:
     """List the deliveries of a webhook, newest first."""

@@ -11,7 +11,9 @@ from framekiln.client.model import RemoteWebhook
 from framekiln.client.webhooks import WebhookScope
 from framekiln.kit.errors import InvalidInput
 
-app = typer.Typer(help="Webhooks.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Manage webhooks and their deliveries.", no_args_is_help=True, add_completion=False
+)
 app.add_typer(webhook_deliveries.app, name="deliveries")
 
 WebhookId = Annotated[str, typer.Argument(help="Id of the webhook.")]
@@ -42,7 +44,7 @@ def get(webhook: WebhookId, as_json: JsonFlag = False) -> None:
 
 @app.command()
 def create(
-    url: Annotated[str, typer.Argument(help="Where events are sent.")],
+    url: Annotated[str, typer.Argument(help="URL that receives the events.")],
     event: Events = None,
     own_key: Annotated[
         bool,
@@ -65,9 +67,7 @@ def create(
 @app.command()
 def update(
     webhook: WebhookId,
-    url: Annotated[
-        str | None, typer.Option(help="The new address that events are sent to.")
-    ] = None,
+    url: Annotated[str | None, typer.Option(help="New URL that receives the events.")] = None,
     event: Events = None,
     as_json: JsonFlag = False,
 ) -> None:

@@ -77,7 +77,7 @@ class PartCache:
         try:
             await self._add(organization_id, digest, key, record)
         except FramekilnError as error:
-            log.warning("could not cache a part", digest=digest, reason=error.message)
+            log.warning("render.part_not_cached", digest=digest, reason=error.message)
 
     async def evict_unused(self) -> int:
         """Delete expired parts, and those above the limit; return how many."""
