@@ -1,17 +1,19 @@
 """Sessions with confined children: what they answer, and what the parent survives."""
 
+import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from framekiln.kit.confined.errors import ConfinedKilled
-from framekiln.kit.confined.limits import SessionLimits
+from framekiln.kit.confined.errors import ConfinedKilled, SourceKillsDecoder
+from framekiln.kit.confined.limits import ResourceLimits, SessionLimits
 from framekiln.kit.confined.sandbox import strongest_sandbox
-from framekiln.kit.confined.session import ConfinedSession, SessionPool, SessionSource
+from framekiln.kit.confined.session import ConfinedSession, SessionPool
+from framekiln.kit.confined.session_process import SessionStarter
 from framekiln.kit.errors import FramekilnError, InvalidInput, RemoteFailed
 from framekiln.kit.ranged_path import BLOCK_BYTES, SparseCopy, ranged_path
 from tests.support.session_sources import message
@@ -92,7 +94,7 @@ def test_errors_of_the_source_leave_the_child_alive(session: ConfinedSession, fi
 @pytest.mark.parametrize(
     ("request_", "what"),
     [
-        ({"do": "crash"}, "crashed on this file"),
+        ({"do": "crash"}, "crashed on this file twice"),
         ({"do": "leave"}, "exit code 3"),
         ({"do": "fill_memory"}, "memory_bytes"),
         ({"do": "fail"}, "ZeroDivisionError"),
@@ -116,6 +118,8 @@ def test_a_bad_child_is_an_error_of_its_source_and_others_go_on(
         with pytest.raises(ConfinedKilled, match=what) as error:
             hostile.ask(request_)
         assert error.value.message.startswith("https://example.com/bad.mp4: the decoder")
+        is_final = request_["do"] in ("crash", "leave", "fill_memory")
+        assert (error.value.code, error.value.retryable) == ("decoder_killed", not is_final)
         assert reader.ask({"start": 1, "count": 2}) == {"text": "bc"}
 
 
@@ -127,8 +131,8 @@ def test_a_child_that_crashes_while_it_opens(session: ConfinedSession, file: Pat
 
 def test_a_film_does_not_start_decoders_for_ever(forked: SessionPool, file: Path) -> None:
     with forked.open(LIMITS) as session:
-        for _ in range(6):
-            with pytest.raises(ConfinedKilled, match="crashed on this file"):
+        for _ in range(3):
+            with pytest.raises(SourceKillsDecoder, match="crashed on this file twice"):
                 session.open(HOSTILE, file, {"do": "crash"})
         with pytest.raises(ConfinedKilled, match="decoders crashed 6 times"):
             session.open(READER, file, {})
@@ -145,8 +149,9 @@ def test_a_child_that_hangs_is_killed(forked: SessionPool, file: Path) -> None:
 def test_a_child_that_spins_is_killed(forked: SessionPool, file: Path) -> None:
     with forked.open(replace(LIMITS, request_cpu_s=1)) as session:
         hostile = session.open(HOSTILE, file, {})
-        with pytest.raises(ConfinedKilled, match="processor time for one request"):
+        with pytest.raises(SourceKillsDecoder, match="processor time for one request"):
             hostile.ask({"do": "spin"})
+        assert session._starts == 1
 
 
 @pytest.mark.parametrize("slot", [None, -1, 2, 1 << 40, "0", True, 0.0])
@@ -188,12 +193,14 @@ class Origin:
     def __init__(self, path: Path, content: bytes) -> None:
         self.parts: list[int] = []
         self.failure: FramekilnError | None = None
+        self.on_get: Callable[[], None] = lambda: None
         self._content = content
         self.path = ranged_path(path, SparseCopy(path, len(content), self._get))
 
     def _get(self, start: int, end: int) -> bytes:
         if self.failure is not None:
             raise self.failure
+        self.on_get()
         self.parts.append(start // BLOCK_BYTES)
         return self._content[start:end]
 
@@ -272,18 +279,89 @@ def test_sessions_wait_for_a_place(file: Path) -> None:
     pool.close()
 
 
-def ask_until_it_ends(source: SessionSource) -> None:
-    """Ask again and again: a child ends a little later than its zygote."""
-    while True:
-        source.ask({"count": 1})
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM])
+def test_a_child_that_was_killed_between_requests_is_replaced(
+    session: ConfinedSession, file: Path, sent: signal.Signals
+) -> None:
+    source, other = session.open(READER, file, {}), session.open(READER, file, {})
+    source.share(slot_bytes=2, slots=2)
+    slot = source.slot(source.ask({"count": 2}))
+    before = session._process
+    assert before is not None
+    before.send_signal(sent)
+    assert before.wait() is not None
+    assert bytes(source.slot(source.ask({"start": 2, "count": 2}))) == b"cd"
+    assert other.ask({"start": 3}) == {"text": "d"}
+    assert bytes(slot) == b"ab"
+    assert session._starts == 2
+
+
+class TestKilledInTheMiddle:
+    """The child is killed while it waits for a part of a remote file."""
+
+    def test_the_request_is_repeated_once(self, session: ConfinedSession, origin: Origin) -> None:
+        source = session.open(READER, origin.path, {})
+        origin.on_get = once(lambda: kill(session))
+        assert source.ask({"start": 8 * 200_000, "count": 8}) == {"text": "00200000"}
+        assert session._starts == 2
+
+    def test_so_is_the_opening(self, session: ConfinedSession, origin: Origin) -> None:
+        origin.on_get = once(lambda: kill(session))
+        assert session.open(READER, origin.path, {"reads": 1}).facts["size"] == 8 * BLOCK_BYTES
+        assert session._starts == 2
+
+    def test_each_request_counts_for_itself(self, session: ConfinedSession, origin: Origin) -> None:
+        source = session.open(READER, origin.path, {})
+        for number in (0, 100_000, 200_000):
+            origin.on_get = once(lambda: kill(session))
+            answer = source.ask({"start": 8 * number, "count": 8})
+            assert answer == {"text": f"{number:08d}"}
+        assert session._starts == 4
+
+    def test_the_second_time_is_final(self, session: ConfinedSession, origin: Origin) -> None:
+        source = session.open(READER, origin.path, {})
+        origin.on_get = lambda: kill(session)
+        with pytest.raises(SourceKillsDecoder, match=r"remote: .* twice \(SIGKILL\)"):
+            # It begins in one part of the file and ends in another.
+            source.ask({"start": BLOCK_BYTES - 4, "count": 8})
+        assert session._starts == 2
+
+
+def kill(session: ConfinedSession) -> None:
+    assert session._process is not None
+    assert session._process.kill() is not None
+
+
+def once(call: Callable[[], None]) -> Callable[[], None]:
+    calls = [call]
+    return lambda: calls.pop()() if calls else None
 
 
 def test_a_zygote_that_was_killed_is_replaced(file: Path) -> None:
     pool = SessionPool([SOURCES], at_once=4)
     with pool.open(LIMITS) as session:
         source = session.open(READER, file, {})
+        before = session._process
         pool.starter.close()
-        with pytest.raises(ConfinedKilled):
-            ask_until_it_ends(source)
-        assert source.ask({"count": 1}) == {"text": "a"}
+        # A child ends a little later than its zygote.
+        while session._process is before:
+            assert source.ask({"count": 1}) == {"text": "a"}
+        assert session._starts == 2
     pool.close()
+
+
+def test_a_child_of_a_zygote_that_is_gone_ends_at_once(file: Path) -> None:
+    """As if the zygote ended between two steps of a start."""
+    starter = SessionStarter([SOURCES])
+    starter.warm_up()
+    gone = starter._zygote
+    assert gone is not None
+    order = ResourceLimits(cpu_s=60, memory_bytes=1 << 30, file_bytes=0, wall_s=60)
+    first = gone.fork(order, {"request_cpu_s": 60})
+    gone.close()
+    assert first.wait() is not None
+    late = gone.fork(order, {"request_cpu_s": 60})
+    assert late.wait() == -signal.SIGKILL
+    for process in (first, late):
+        process.close()
+    starter.close()

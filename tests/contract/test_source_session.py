@@ -1,7 +1,5 @@
 """Sources in a confined child: the same frames as in this process, and nothing trusted."""
 
-import os
-import signal
 import struct
 import wave
 from collections.abc import Callable, Iterator
@@ -224,34 +222,6 @@ def test_a_large_animation_is_refused_at_once(session: SourceSession, tmp_path: 
         session.open_image(path)
 
 
-def decoders() -> set[int]:
-    """Return the processes below this one that decode."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parents[int(entry.name)] = int(
-                    (entry / "stat").read_text().rpartition(")")[2].split()[1]
-                )
-            except OSError:
-                continue
-    ours = {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
-        ours |= more
-    return {pid for pid in ours if _is_leaf_of_zygote(pid, parents)}
-
-
-def _is_leaf_of_zygote(pid: int, parents: dict[int, int]) -> bool:
-    def is_zygote(number: int) -> bool:
-        try:
-            words = Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0")
-        except OSError:
-            return False
-        return b"framekiln.kit.confined.zygote" in words and b"-m" in words[:5]
-
-    return is_zygote(pid) and is_zygote(parents[pid]) and pid not in parents.values()
-
-
 def test_scripts_get_samples_from_late_in_a_long_sound(browser: Browser, tmp_path: Path) -> None:
     """Sample numbers beyond 2**20 (22 s) had been refused."""
 
@@ -269,24 +239,3 @@ def test_scripts_get_samples_from_late_in_a_long_sound(browser: Browser, tmp_pat
     assert found is not None
     assert isinstance(found.body, bytes)
     assert np.frombuffer(found.body, "<f4").tolist() == [0, 0, 0.25, 0.25]
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may signal processes of another user")
-def test_a_page_survives_the_crash_of_its_decoder(browser: Browser, tmp_path: Path) -> None:
-    """As if a source had crashed the decoder: the worker lives, and the next frame is there."""
-    assets = LocalAssets(tmp_path, {"clip.mp4": clip, "other.mp4": clip})
-    frame = f"http://127.0.0.1/__framekiln/frame?src={MEDIA_ORIGIN}clip.mp4&width=64&height=48&ms="
-    before = decoders()
-    with PageHost(assets, browser) as host:
-        first = host.lookup(frame + "0")
-        new = decoders() - before
-        assert len(new) == 1
-        os.kill(new.pop(), signal.SIGSEGV)
-        failed, again = host.lookup(frame + "100"), host.lookup(frame + "0")
-    assert first is not None
-    assert failed is not None
-    assert again is not None
-    assert (failed.status, again.body) == (404, first.body)
-    assert isinstance(failed.body, bytes)
-    assert b"clip.mp4: the decoder crashed" in failed.body
-    assert decoders() <= before

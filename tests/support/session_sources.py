@@ -20,6 +20,7 @@ class Reader:
     def __init__(self, path: Path, args: dict[str, Any]) -> None:
         self.facts = {"name": path.name, "size": path.stat().st_size, "pid": os.getpid()}
         self._file = path.open("rb")
+        self._file.read(args.get("reads", 0))
 
     def answer(self, request: dict[str, Any], memory: SlotMemory | None) -> dict[str, Any]:
         self._file.seek(request.get("start", 0))

@@ -42,6 +42,7 @@ from framekiln.engine.page_api import (
 )
 from framekiln.engine.page_sources import probe_played
 from framekiln.engine.site import Site
+from framekiln.kit.confined.errors import ConfinedKilled
 from framekiln.kit.errors import FramekilnError, InvalidInput, RemoteFailed
 from framekiln.media.audio.source_samples import SourceSamples
 from framekiln.media.captions import caption_bytes, read_captions
@@ -224,8 +225,8 @@ class PageHost:
         try:
             return answer(asked)
         except FramekilnError as error:
-            if what in _READING and isinstance(error, RemoteFailed):
-                # The source was there when the film began, so the page is not at fault.
+            if what in _READING and isinstance(error, RemoteFailed | ConfinedKilled):
+                # The source was usable when the film began, so the page is not at fault.
                 raise missing_source_error(_source(asked), error) from error
             return _problem(error)
         except KeyError as missing:
@@ -250,9 +251,7 @@ class PageHost:
         return replace(answer, headers=(*answer.headers, *_CREDENTIALS))
 
     def _remote_resource(self, url: str) -> Resource | None:
-        """Answer as the remote server did; None if it could not be reached, so that a `fetch`
-        rejects as it does in any browser.
-        """
+        """Answer as the remote server did; None if it could not be reached: a `fetch` rejects."""
         try:
             asset = self._fetch(url)
         except FramekilnError as error:

@@ -29,6 +29,12 @@ class ConfinedKilled(CompositionFailed):
     retryable = True
 
 
+class SourceKillsDecoder(ConfinedKilled):
+    """It would happen again: the source crashed two children, or one exceeded a fixed limit."""
+
+    retryable = False
+
+
 def describe_error(error: BaseException) -> dict[str, Any]:
     """Return an error in the child's message format."""
     limit = _limit_behind(error)

@@ -2,8 +2,9 @@
 
 `run_confined` is for one task on one file; a session is for thousands of small requests, such as
 the frames of a film. It is synchronous, because films run in threads. The child is untrusted: every
-answer is checked, and a child that crashes, hangs or lies is killed. The error names the source;
-other sources go on in a new child.
+answer is checked, and a child that hangs or lies is killed. The error names the source; other
+sources go on in a new child. A request that ends with a crash is repeated once in a new child,
+because the child may have been killed from outside.
 """
 
 import os
@@ -11,15 +12,21 @@ import signal
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 
 import structlog
 
 from framekiln.kit.closeable import Closeable
 from framekiln.kit.confined.channel import InvalidAnswer, receive, send
-from framekiln.kit.confined.errors import ConfinedFailed, ConfinedKilled, rebuild_error
+from framekiln.kit.confined.errors import (
+    ConfinedFailed,
+    ConfinedKilled,
+    SourceKillsDecoder,
+    rebuild_error,
+)
 from framekiln.kit.confined.limits import ResourceLimits, SessionLimits
 from framekiln.kit.confined.session_process import SessionProcess, SessionStarter
 from framekiln.kit.confined.slots import SharedSlots
@@ -29,7 +36,16 @@ from framekiln.kit.ranged_path import MAX_AHEAD, RangedPath, SparseCopy
 _MAX_NAME_CHARS: Final = 200
 _MAX_STARTS: Final = 6
 
+ResultT = TypeVar("ResultT")
+
 log = structlog.get_logger(__name__)
+
+
+class _ChildCrashed(Exception):
+    """The child ended in the middle of a request; `code` is its exit code."""
+
+    def __init__(self, code: int | None) -> None:
+        self.code = code
 
 
 class SessionPool:
@@ -71,7 +87,7 @@ class ConfinedSession(Closeable):
             self._numbers += 1
             shown = (name or path.name)[:_MAX_NAME_CHARS]
             source = SessionSource(self, self._numbers, kind, path, dict(args), shown)
-            source.facts = self._ensure_open(source)
+            source.facts = self._repeat_crash(source, lambda: self._ensure_open(source))
             return source
 
     def close(self) -> None:
@@ -81,22 +97,48 @@ class ConfinedSession(Closeable):
 
     def ask(self, source: "SessionSource", request: dict[str, Any]) -> dict[str, Any]:
         """Send one request about a source and return the answer."""
-        with self._lock:
+
+        def exchange() -> dict[str, Any]:
             self._ensure_open(source)
             return self._exchange(source, {"do": "ask", "request": request})
 
+        with self._lock:
+            return self._repeat_crash(source, exchange)
+
     def share(self, source: "SessionSource") -> None:
         """Give the child the memory of a source."""
-        with self._lock:
+
+        def exchange() -> None:
+            # After a crash it is closed; it gets its memory when it is opened again.
             if source.number in self._open:
                 self._make_room(source)
                 self._send_memory(source)
+
+        with self._lock:
+            self._repeat_crash(source, exchange)
 
     def forget(self, source: "SessionSource") -> None:
         """Close a source in the child."""
         with self._lock:
             if self._open.pop(source.number, None) is not None and self._process is not None:
-                self._exchange(source, {"do": "close"})
+                # After a crash it is closed, too; other sources are opened again.
+                with suppress(_ChildCrashed):
+                    self._exchange(source, {"do": "close"})
+
+    def _repeat_crash(self, source: "SessionSource", exchange: Callable[[], ResultT]) -> ResultT:
+        """Return what `exchange` returns, the second time if the child crashes the first time."""
+        with suppress(_ChildCrashed):
+            return exchange()
+        try:
+            return exchange()
+        except _ChildCrashed as crash:
+            ended_by = _signal_of(crash.code)
+            reason = f"exit code {crash.code}" if ended_by is None else ended_by.name
+            hint = "; the machine may be out of memory" if ended_by is signal.SIGKILL else ""
+            raise SourceKillsDecoder(
+                f"{source.name}: the decoder crashed on this file twice ({reason}){hint}",
+                signal=reason,
+            ) from None
 
     def _ensure_open(self, source: "SessionSource") -> dict[str, Any]:
         """Open a source, unless it is; return its facts."""
@@ -216,18 +258,26 @@ class ConfinedSession(Closeable):
         if not isinstance(error, dict):
             self._fail(source, "gave an invalid answer: neither a result nor an error")
         if "limit" in error:
-            self._fail(source, f"exceeded a limit ({str(error['limit'])[:40]})")
+            limit = str(error["limit"])[:40]
+            self._fail(source, f"exceeded a limit ({limit})", kind=SourceKillsDecoder, limit=limit)
         rebuilt = rebuild_error(error, source.kind)
         if isinstance(rebuilt, ConfinedFailed):
             self._fail(source, f"failed: {rebuilt.message}")
         raise rebuilt
 
-    def _fail(self, source: "SessionSource", what: str) -> NoReturn:
+    def _fail(
+        self,
+        source: "SessionSource",
+        what: str,
+        *,
+        kind: type[ConfinedKilled] = ConfinedKilled,
+        **details: str,
+    ) -> NoReturn:
         """Kill the child and raise an error about the source."""
         complaints = self._process.complaints() if self._process is not None else ""
         self._stop()
         log.warning("confined.session_failed", kind=source.kind, what=what, complaints=complaints)
-        raise ConfinedKilled(f"{source.name}: the decoder {what}, and was stopped")
+        raise kind(f"{source.name}: the decoder {what}, and was stopped", **details)
 
     def _raise_end(self, source: "SessionSource") -> NoReturn:
         """Raise for a child that ended without an answer."""
@@ -235,19 +285,16 @@ class ConfinedSession(Closeable):
         code = process.wait() if process is not None else None
         complaints = process.complaints() if process is not None else ""
         self._stop()
-        ended_by = _signal_of(code)
         log.warning(
             "confined.session_ended", kind=source.kind, exit_code=code, complaints=complaints
         )
-        if ended_by is signal.SIGXCPU:
-            raise ConfinedKilled(
+        if _signal_of(code) is signal.SIGXCPU:
+            raise SourceKillsDecoder(
                 f"{source.name}: the decoder was stopped: it took more than"
                 f" {self._limits.request_cpu_s} s of processor time for one request",
                 limit="cpu_s",
             )
-        reason = f"exit code {code}" if ended_by is None else ended_by.name
-        hint = "; the machine may be out of memory" if ended_by is signal.SIGKILL else ""
-        raise ConfinedKilled(f"{source.name}: the decoder crashed on this file ({reason}){hint}")
+        raise _ChildCrashed(code)
 
 
 class SessionSource:

@@ -140,7 +140,7 @@ class _Zygote:
         self._lock = threading.Lock()
         self._children: dict[int, SessionProcess] = {}
         self._forks = 0
-        self._is_retired = False
+        self._is_retired = self._has_ended = False
         self._failure: OSError | None = None
         self.is_fresh = True
         self._ready = threading.Event()
@@ -158,7 +158,10 @@ class _Zygote:
             self._forks += 1
             number = self._forks
             process, theirs, complaints = _new_process(lambda sent: self._signal(number, sent))
-            self._children[number] = process
+            if self._has_ended:
+                process.set_end(-signal.SIGKILL)
+            else:
+                self._children[number] = process
         with theirs, complaints, order_file(order, has_landlock=True) as words:
             self._send({"fork": number}, [words, theirs, complaints])
         return process
@@ -211,6 +214,7 @@ class _Zygote:
         process.wait()
         with self._lock:
             self._control.close()
+            self._has_ended = True
             left, self._children = self._children, {}
         for child in left.values():
             child.set_end(-signal.SIGKILL)
@@ -223,13 +227,14 @@ class _Zygote:
             self._ready.set()
             return
         number, code = words["ended"]
+        # Before anybody learns of the crash and asks for another child.
+        if code < 0 and code != -signal.SIGKILL:
+            self.is_fresh = False
         with self._lock:
             child = self._children.pop(number, None)
             is_over = self._is_retired and not self._children
         if child is not None:
             child.set_end(code)
-        if code < 0 and code != -signal.SIGKILL:
-            self.is_fresh = False
         if is_over:
             self.close()
 
