@@ -26,7 +26,7 @@ async def get_health() -> JSONResponse:
     return JSONResponse({"status": "ok"}, headers=NO_STORE)
 
 
-@router.get("/readyz", summary="Whether the database and the storage answer")
+@router.get("/readyz", summary="Whether the database and the storage respond")
 async def get_readiness(request: Request) -> JSONResponse:
     """Answer 200 when the service can work, else 503 with what is missing."""
     services = services_of(request)

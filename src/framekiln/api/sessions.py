@@ -108,7 +108,7 @@ async def log_out(request: Request, response: Response) -> SessionDone:
     return SessionDone(success=True)
 
 
-@router.get("/session", summary="Who is logged in")
+@router.get("/session", summary="Show the current user")
 async def get_session(response: Response, caller: SessionCaller) -> SessionView:
     """Answer 200 for a valid session, else 401."""
     response.headers["Cache-Control"] = "no-store"
@@ -118,7 +118,7 @@ async def get_session(response: Response, caller: SessionCaller) -> SessionView:
 @router.post(
     "/ef-sign-url",
     openapi_extra=json_body(SignUrl, names_unknown=False),
-    summary="Sign an address, by session",
+    summary="Sign a URL, by session",
 )
 async def sign_by_session(request: Request, response: Response, caller: SessionCaller) -> SignedUrl:
     """Return a token for media at this address; only the session's cookie counts here."""

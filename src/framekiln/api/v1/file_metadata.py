@@ -27,7 +27,9 @@ async def list_namespaces(
     return NamespaceList(namespaces=shown, next_cursor=next_cursor)
 
 
-@router.get("/files/{file_id}/metadata/{namespace}", summary="The latest outputs in a namespace")
+@router.get(
+    "/files/{file_id}/metadata/{namespace}", summary="Show the latest outputs in a namespace"
+)
 async def get_namespace(
     request: Request, caller: PipelineCaller, query: PageParameters, *, file_id: str, namespace: str
 ) -> NamespaceOutputs:

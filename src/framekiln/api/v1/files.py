@@ -64,7 +64,11 @@ async def find_file(request: Request, caller: AuthenticatedCaller, md5: str) -> 
     return await _detail(files, file)
 
 
-@router.get("/files/{file_id}/progress", response_class=sse.EventStream, summary="Follow it")
+@router.get(
+    "/files/{file_id}/progress",
+    response_class=sse.EventStream,
+    summary="Follow the processing of a file",
+)
 async def follow_file(request: Request, caller: AuthenticatedCaller, file_id: str) -> Response:
     """Stream the progress of processing until the file is ready (server-sent events)."""
     files = services_of(request).files
@@ -96,7 +100,7 @@ async def create_track(
 @router.post(
     "/files/{file_id}/index/upload",
     openapi_extra=INDEX,
-    summary="Upload the index",
+    summary="Upload the index of a file",
     responses={
         202: {"model": IndexAccepted, "description": "The index waits for tracks that it names"}
     },

@@ -198,7 +198,9 @@ async def get_process(request: Request, caller: AuthenticatedCaller, file_id: st
 
 
 @router.get(
-    "/process_isobmff/{file_id}/progress", response_class=sse.EventStream, summary="Follow it"
+    "/process_isobmff/{file_id}/progress",
+    response_class=sse.EventStream,
+    summary="Follow the processing of a video",
 )
 async def follow_process(request: Request, caller: AuthenticatedCaller, file_id: str) -> Response:
     """Stream the progress of processing until the video is ready (server-sent events)."""

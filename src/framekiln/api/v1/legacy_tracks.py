@@ -36,7 +36,7 @@ async def create_isobmff(request: Request, caller: Uploader) -> IsobmffRecord:
     return IsobmffRecord.of(file)
 
 
-@router.get("/isobmff_files/md5/{md5}", summary="Find a video of tracks by its md5")
+@router.get("/isobmff_files/md5/{md5}", summary="Find a video by its md5")
 async def find_isobmff(request: Request, caller: AuthenticatedCaller, md5: str) -> IsobmffRecord:
     """Return the video with this md5, however it was uploaded."""
     services = services_of(request)
@@ -49,7 +49,7 @@ async def find_isobmff(request: Request, caller: AuthenticatedCaller, md5: str) 
 @router.post(
     "/isobmff_files/{file_id}/index/upload",
     openapi_extra=INDEX,
-    summary="Upload the index of its tracks",
+    summary="Upload the index of a video",
     responses={
         202: {"model": IsobmffRecord, "description": "The index waits for tracks that it names"}
     },
@@ -67,7 +67,7 @@ async def upload_isobmff_index(
     "/isobmff_tracks",
     status_code=201,
     openapi_extra=json_body(CreateIsobmffTrack),
-    summary="Add a track to be uploaded, naming its file",
+    summary="Add a track to a video",
 )
 async def create_isobmff_track(request: Request, caller: AuthenticatedCaller) -> TrackUploadState:
     """Add a track that the client made; an existing one is returned unchanged."""

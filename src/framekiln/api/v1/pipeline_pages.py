@@ -30,7 +30,7 @@ class ListQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     limit: int = Field(default=25, ge=1, le=MAX_LIMIT, description="Items on a page.")
-    cursor: str | None = Field(default=None, description="`next_cursor` of the page before.")
+    cursor: str | None = Field(default=None, description="`next_cursor` of the previous page.")
 
     @property
     def position(self) -> int | None:

@@ -41,7 +41,7 @@ async def get_review(request: Request, caller: PipelineCaller, review_id: str) -
 @router.post(
     "/pipeline-reviews/{review_id}/approve",
     openapi_extra=json_body(ApproveRequest, names_unknown=False),
-    summary="Approve, or correct",
+    summary="Approve a review task, with optional corrections",
 )
 async def approve_review(request: Request, caller: PipelineCaller, review_id: str) -> ReviewInfo:
     """Continue the run, with corrected annotations if there are any."""
@@ -53,7 +53,7 @@ async def approve_review(request: Request, caller: PipelineCaller, review_id: st
 @router.post(
     "/pipeline-reviews/{review_id}/reject",
     openapi_extra=json_body(RejectRequest, names_unknown=False),
-    summary="Reject",
+    summary="Reject a review task",
 )
 async def reject_review(request: Request, caller: PipelineCaller, review_id: str) -> ReviewInfo:
     """End the run: all later steps are skipped."""

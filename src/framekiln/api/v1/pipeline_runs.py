@@ -60,7 +60,7 @@ async def get_run(request: Request, caller: PipelineCaller, run_id: str) -> RunI
     return RunInfo.of(await runs.get(caller.organization.id, _run_id(run_id)))
 
 
-@router.post("/pipeline-runs/{run_id}/cancel", summary="Stop a run")
+@router.post("/pipeline-runs/{run_id}/cancel", summary="Cancel a run")
 async def cancel_run(request: Request, caller: PipelineCaller, run_id: str) -> RunInfo:
     """Stop a run immediately; late results are refused."""
     runs = services_of(request).pipelines.runs

@@ -192,7 +192,7 @@ class RenderInfo(CreatedRender):
     download_url: str | None
     error: RenderError | None
     missing_confinement: list[str] = Field(
-        description="What pages and media lacked to be confined when it was made; usually empty."
+        description="What was missing to confine pages and media when it was made; usually empty."
     )
 
     @classmethod

@@ -76,7 +76,11 @@ def _max_upload_bytes(head: bytes) -> int:
     return MAX_BUNDLE_BYTES if head.startswith(GZIP_MAGIC) else MAX_OUTPUT_BYTES
 
 
-@router.get("/renders/{render_id}/progress", response_class=sse.EventStream, summary="Follow it")
+@router.get(
+    "/renders/{render_id}/progress",
+    response_class=sse.EventStream,
+    summary="Follow the progress of a render",
+)
 async def follow_render(request: Request, caller: AuthenticatedCaller, render_id: str) -> Response:
     """Stream progress until the render ends (server-sent events)."""
     renders = services_of(request).renders

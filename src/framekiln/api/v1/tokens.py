@@ -17,7 +17,7 @@ MAX_BODY_BYTES = 256 << 10
 class SignUrl(RequestBody):
     """The address that a token is for."""
 
-    url: str = Field(min_length=1, description="An address of this service, or its path.")
+    url: str = Field(min_length=1, description="A URL of this service, or its path.")
     params: dict[str, str] | None = Field(
         default=None,
         description="Query values that the token is bound to, besides those in `url`.",
@@ -30,7 +30,7 @@ class SignedUrl(BaseModel):
     token: str
 
 
-@router.post("/url-token", openapi_extra=json_body(SignUrl), summary="Sign an address")
+@router.post("/url-token", openapi_extra=json_body(SignUrl), summary="Sign a URL")
 async def create_url_token(
     request: Request, response: Response, caller: AuthenticatedCaller
 ) -> SignedUrl:

@@ -36,7 +36,7 @@ SourceUrl = Annotated[
     str,
     Query(
         min_length=1,
-        description="The source: an https address, file-id:<id>, or the address of a file or of a"
+        description="The source: an https URL, file-id:<id>, or the URL of a file or of a"
         " render's MP4 of this service.",
     ),
 ]
@@ -153,22 +153,27 @@ def _cache_control(age_s: int) -> str:
 
 
 for _path, _endpoint, _types, _summary in (
-    ("/manifest.m3u8", get_hls, (HLS_TYPE,), "A source for HLS players"),
-    ("/manifest.mpd", get_dash, (dash.MEDIA_TYPE,), "A source for DASH players"),
-    ("/manifest.json", get_json, (json_manifest.MEDIA_TYPE,), "A source, described in JSON"),
-    ("/presets", get_presets, ("application/json",), "The possible renditions"),
-    ("/{rendition}/playlist.m3u8", get_playlist, (HLS_TYPE,), "The segments of a rendition"),
+    ("/manifest.m3u8", get_hls, (HLS_TYPE,), "Download the HLS manifest of a source"),
+    ("/manifest.mpd", get_dash, (dash.MEDIA_TYPE,), "Download the DASH manifest of a source"),
+    (
+        "/manifest.json",
+        get_json,
+        (json_manifest.MEDIA_TYPE,),
+        "Download the JSON manifest of a source",
+    ),
+    ("/presets", get_presets, ("application/json",), "List the possible renditions"),
+    ("/{rendition}/playlist.m3u8", get_playlist, (HLS_TYPE,), "List the segments of a rendition"),
     (
         "/{rendition}/init.{extension}",
         get_init,
         (SELF_CONTAINED_TYPE,),
-        "The init segment of a rendition",
+        "Download the init segment of a rendition",
     ),
     (
         "/{rendition}/{number}.{extension}",
         get_segment,
         (SEGMENT_TYPE, SELF_CONTAINED_TYPE),
-        "A segment of a rendition",
+        "Download a segment of a rendition",
     ),
 ):
     router.add_api_route(

@@ -75,11 +75,11 @@ router.add_api_route(
     operation_id="transcribe_isobmff_file",
     openapi_extra=json_body(TranscribeFile),
     responses=_STARTED,
-    summary="Transcribe a file, at its older address",
+    summary="Transcribe a file, at its older URL",
 )
 
 
-@router.get("/files/{file_id}/transcription", summary="The transcription of a file")
+@router.get("/files/{file_id}/transcription", summary="Show the transcription of a file")
 async def get_file_transcription(
     request: Request, reader: MediaReader, file_id: str
 ) -> FileTranscriptionRecord:
@@ -91,7 +91,7 @@ async def get_file_transcription(
 
 @router.get(
     "/isobmff_files/{file_id}/transcription",
-    summary="The transcription of a file, at its older address",
+    summary="Show the transcription of a file, at its older URL",
 )
 async def get_isobmff_transcription(
     request: Request, reader: MediaReader, file_id: str
@@ -143,7 +143,7 @@ async def list_transcriptions(
 @router.get(
     "/transcriptions/{transcription_id}/progress",
     response_class=sse.EventStream,
-    summary="Follow it",
+    summary="Follow the progress of a transcription",
 )
 async def follow_transcription(
     request: Request, caller: AuthenticatedCaller, transcription_id: str
@@ -158,7 +158,7 @@ async def follow_transcription(
 @router.get(
     "/transcriptions/{transcription_id}/fragments/{number}",
     response_model=TranscriptFragment,
-    summary="The transcript of one slice",
+    summary="Download the transcript of one slice",
 )
 async def get_fragment(
     request: Request, reader: MediaReader, transcription_id: str, *, number: str
@@ -214,7 +214,7 @@ def _add_text_routes(form: str) -> None:
             endpoint,
             methods=["GET"],
             operation_id=f"{endpoint.__name__}_{form}",
-            summary=f"The transcript as {form.upper()}",
+            summary=f"Download the transcript as {form.upper()}",
             **_text_answers(form),
         )
 

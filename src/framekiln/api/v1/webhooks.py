@@ -96,7 +96,7 @@ async def delete_webhook(
     return RenderDeleted(success=True)
 
 
-@router.post("/webhooks/{webhook_id}/rotate-secret", summary="Give a webhook a new secret")
+@router.post("/webhooks/{webhook_id}/rotate-secret", summary="Rotate the secret of a webhook")
 async def rotate_webhook_secret(
     request: Request, response: Response, caller: AuthenticatedCaller, webhook_id: str
 ) -> WebhookWithSecret:
@@ -107,7 +107,7 @@ async def rotate_webhook_secret(
     return WebhookWithSecret.of(rotated)
 
 
-@router.post("/webhooks/callback-secret", summary="Give callbacks a new secret")
+@router.post("/webhooks/callback-secret", summary="Rotate the secret of callbacks")
 async def rotate_callback_secret(
     request: Request, response: Response, caller: AuthenticatedCaller
 ) -> CallbackSecret:
@@ -179,9 +179,7 @@ async def list_topics(caller: AuthenticatedCaller) -> TopicList:
     return TopicList(topics=[TopicInfo.of(topic) for topic in TOPICS.values()])
 
 
-@router.post(
-    "/test_webhook", openapi_extra=json_body(TestWebhook), summary="Send a sample of a topic"
-)
+@router.post("/test_webhook", openapi_extra=json_body(TestWebhook), summary="Send a sample event")
 async def test_webhook(request: Request, caller: AuthenticatedCaller) -> Message:
     """Send a sample event to the key's webhooks that subscribe to its topic."""
     body = await read_json(request, TestWebhook, max_bytes=MAX_BODY_BYTES)

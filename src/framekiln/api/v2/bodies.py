@@ -45,11 +45,11 @@ class VideoInfo(VideoSummary):
     stream_url: str = ""
     thumbnail_url: str = ""
     duration: float = 0
-    timestamp: int = Field(default=0, description="When it was asked for, in Unix seconds.")
+    timestamp: int = Field(default=0, description="When it was created, in Unix seconds.")
     error: VideoError | None = None
     warnings: list[dict[str, str]] = []
     missing_confinement: list[str] = Field(
-        default=[], description="What pages and media lacked to be confined when it was made."
+        default=[], description="What was missing to confine pages and media when it was made."
     )
 
 

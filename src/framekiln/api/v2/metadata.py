@@ -18,7 +18,7 @@ from framekiln.videos.sources import is_source_at_fault, probe_file, source_erro
 router = APIRouter(prefix="/v2", tags=["videos"])
 
 
-@router.post("/metadata", openapi_extra=PROBE_FILE, summary="What a file holds")
+@router.post("/metadata", openapi_extra=PROBE_FILE, summary="Probe a file")
 async def look_at_file(request: Request, caller: AuthenticatedCaller) -> dict[str, Any]:
     """Look at an uploaded file or an address as video, audio or image."""
     async with open_form(request) as form:

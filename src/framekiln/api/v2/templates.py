@@ -24,7 +24,7 @@ router = APIRouter(prefix="/v2", tags=["templates"])
 MAX_NAME_CHARS = 255
 
 
-@router.get("/templates", summary="The templates, the newest first")
+@router.get("/templates", summary="List templates, newest first")
 async def list_templates(
     request: Request, caller: AuthenticatedCaller, asked: PageParam
 ) -> TemplateList:
@@ -56,7 +56,9 @@ async def create_template(request: Request, caller: AuthenticatedCaller) -> Temp
     return TemplateAnswer(data=template_info(created.template), **extra)
 
 
-@router.get("/templates/{template_id}", response_model_exclude_unset=True, summary="One template")
+@router.get(
+    "/templates/{template_id}", response_model_exclude_unset=True, summary="Show a template"
+)
 async def get_template(
     request: Request, caller: AuthenticatedCaller, template_id: str
 ) -> TemplateAnswer:
@@ -65,7 +67,9 @@ async def get_template(
     return TemplateAnswer(data=template_info(found))
 
 
-@router.get("/templates/{template_id}/schema", summary="What data a template takes")
+@router.get(
+    "/templates/{template_id}/schema", summary="Show the JSON Schema of the data of a template"
+)
 async def get_template_schema(
     request: Request, caller: AuthenticatedCaller, template_id: str
 ) -> dict[str, Any]:
@@ -78,7 +82,7 @@ async def get_template_schema(
     status_code=201,
     response_model_exclude_unset=True,
     openapi_extra=RENDER_TEMPLATE,
-    summary="Make a video of a template",
+    summary="Create a video from a template",
 )
 async def render_template(
     request: Request, caller: AuthenticatedCaller, template_id: str

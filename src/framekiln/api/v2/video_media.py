@@ -76,7 +76,7 @@ async def download_video(request: Request, reader: MediaReader, video_id: str) -
     "/videos/{video_id}/stream",
     response_class=Response,
     responses=_binary(MEDIA_TYPE),
-    summary="Watch a video as HLS",
+    summary="Play a video as HLS",
 )
 async def stream_video(request: Request, reader: MediaReader, video_id: str) -> Response:
     """Return the playlist that players begin with; also while the video is being made."""
@@ -94,7 +94,7 @@ async def stream_video(request: Request, reader: MediaReader, video_id: str) -> 
     "/videos/{video_id}/stream/{track}.m3u8",
     response_class=Response,
     responses=_binary(MEDIA_TYPE),
-    summary="The segments of a track, as far as they are made",
+    summary="List the finished segments of a track",
 )
 async def stream_track(
     request: Request, reader: MediaReader, video_id: str, track: TrackName
@@ -114,7 +114,7 @@ async def stream_track(
     "/videos/{video_id}/stream/{track}/init.mp4",
     response_class=Response,
     responses=_binary(_SEGMENT),
-    summary="The header of a track",
+    summary="Download the init segment of a track",
 )
 async def stream_init(
     request: Request, reader: MediaReader, video_id: str, track: TrackName
@@ -131,7 +131,7 @@ async def stream_init(
     "/videos/{video_id}/stream/{track}/{number}.m4s",
     response_class=Response,
     responses=_binary(_SEGMENT),
-    summary="One segment of a track",
+    summary="Download a segment of a track",
 )
 async def stream_segment(
     request: Request,
@@ -155,7 +155,7 @@ async def stream_segment(
     "/videos/{video_id}/thumbnail",
     response_class=Response,
     responses=_binary("image/jpeg", "image/png", "image/webp"),
-    summary="A small picture of a video",
+    summary="Download the thumbnail of a video",
 )
 async def get_thumbnail(request: Request, reader: MediaReader, video_id: str) -> Response:
     """Return a JPEG of at most 640 pixels; of a video that is one picture, that picture."""
@@ -171,7 +171,7 @@ async def get_thumbnail(request: Request, reader: MediaReader, video_id: str) ->
     "/videos/{video_id}/frame",
     response_class=Response,
     responses=_binary("image/jpeg", "image/png", "image/webp"),
-    summary="What a video shows at an instant",
+    summary="Download a frame of a video",
 )
 async def get_frame(
     request: Request,
@@ -197,7 +197,7 @@ async def get_frame(
     response_class=Response,
     responses=_binary("image/jpeg", "image/png", "image/webp"),
     openapi_extra=FRAME,
-    summary="What a config would show at an instant",
+    summary="Draw a frame of a config",
 )
 async def draw_frame(request: Request, caller: AuthenticatedCaller) -> Response:
     """Draw one picture of a config; nothing is kept."""

@@ -27,7 +27,7 @@ from framekiln.videos.uploaded_sources import new_upload_address
 router = APIRouter(prefix="/v2", tags=["videos"])
 
 
-@router.get("/videos", response_model_exclude_unset=True, summary="The videos, the newest first")
+@router.get("/videos", response_model_exclude_unset=True, summary="List videos, newest first")
 async def list_videos(request: Request, caller: AuthenticatedCaller, asked: PageParam) -> VideoList:
     """Return a page of videos."""
     services = services_of(request)
@@ -41,7 +41,7 @@ async def list_videos(request: Request, caller: AuthenticatedCaller, asked: Page
     status_code=201,
     response_model_exclude_unset=True,
     openapi_extra=CREATE_VIDEO,
-    summary="Make a video of remote sources",
+    summary="Create a video from remote sources",
 )
 async def create_video(request: Request, caller: AuthenticatedCaller) -> CreatedVideo:
     """Accept a layer config whose files are all addresses; work begins at once."""
@@ -58,7 +58,7 @@ async def create_video(request: Request, caller: AuthenticatedCaller) -> Created
     status_code=201,
     response_model_exclude_unset=True,
     openapi_extra=CREATE_VIDEO,
-    summary="Make a video, with files in the request",
+    summary="Create a video with uploaded sources",
 )
 async def create_video_with_files(request: Request, caller: AuthenticatedCaller) -> CreatedVideo:
     """Accept a layer config, and sources of its layers as parts of the same request."""
@@ -66,7 +66,7 @@ async def create_video_with_files(request: Request, caller: AuthenticatedCaller)
         return created_video(await _with_files(request, caller, form))
 
 
-@router.post("/videos/plan", openapi_extra=PLAN_VIDEO, summary="What a video would be")
+@router.post("/videos/plan", openapi_extra=PLAN_VIDEO, summary="Plan a video without rendering it")
 async def plan_video(request: Request, caller: AuthenticatedCaller) -> dict[str, Any]:
     """Check a config, probe its sources, and return its timeline and boxes; make nothing."""
     services = services_of(request)
@@ -77,7 +77,7 @@ async def plan_video(request: Request, caller: AuthenticatedCaller) -> dict[str,
     return await services.v2.planner.plan(caller.organization.id, accepted)
 
 
-@router.get("/videos/{video_id}", response_model_exclude_unset=True, summary="One video")
+@router.get("/videos/{video_id}", response_model_exclude_unset=True, summary="Show a video")
 async def get_video(request: Request, caller: AuthenticatedCaller, video_id: str) -> VideoInfo:
     """Return a video; safe to poll."""
     services = services_of(request)
