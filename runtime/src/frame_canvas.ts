@@ -3,11 +3,41 @@
 import { FrameBuffer } from "./frame_buffer.ts";
 import { fetchFrame, keyOf, type MediaInfo, type MediaSource } from "./host.ts";
 
+/** A picture that is due. */
+export interface DueFrame {
+  readonly source: MediaSource;
+  readonly info: MediaInfo;
+  readonly sourceMs: number;
+}
+
+const byCanvas = new WeakMap<Element, FrameCanvas>();
+let isOnlyNoted = false;
+
+/** From now on pictures are not fetched: the renderer places them itself. */
+export function onlyNoteFrames(): void {
+  isOnlyNoted = true;
+}
+
+export function areFramesOnlyNoted(): boolean {
+  return isOnlyNoted;
+}
+
 export class FrameCanvas {
   readonly canvas: HTMLCanvasElement = document.createElement("canvas");
+  /** The picture that would be shown, while none is fetched. */
+  due: DueFrame | null = null;
   private shown = "";
   private shownMs = 0;
   private buffer: FrameBuffer | null = null;
+
+  constructor() {
+    byCanvas.set(this.canvas, this);
+  }
+
+  /** What draws the frames in a canvas; undefined for any other element. */
+  static of(element: Element): FrameCanvas | undefined {
+    return byCanvas.get(element);
+  }
 
   /**
    * Draw the picture of that source instant, unless it is the one that is shown. Returns when in the
@@ -17,6 +47,11 @@ export class FrameCanvas {
     if (info.widthPx === null || info.heightPx === null) return 0;
     const fullSize = { widthPx: info.widthPx, heightPx: info.heightPx };
     const size = needsFullSize ? fullSize : sizeToAsk(fullSize, this.canvas);
+    if (isOnlyNoted) {
+      this.due = { source, info, sourceMs };
+      resize(this.canvas, size);
+      return sourceMs;
+    }
     const wanted = `${keyOf(source)} ${sourceMs} ${size.widthPx} ${size.heightPx}`;
     if (wanted === this.shown) return this.shownMs;
     const sizeBytes = size.widthPx * size.heightPx * 4;
@@ -34,11 +69,15 @@ export function putPixels(
   bytes: Uint8ClampedArray<ArrayBuffer>,
   { widthPx, heightPx }: PictureSize,
 ): void {
-  if (canvas.width !== widthPx) canvas.width = widthPx;
-  if (canvas.height !== heightPx) canvas.height = heightPx;
+  resize(canvas, { widthPx, heightPx });
   // Read back often, in the renderer's words: keeps the canvas in memory, where we write it.
   const context = canvas.getContext("2d", { willReadFrequently: true });
   context?.putImageData(new ImageData(bytes, widthPx, heightPx), 0, 0);
+}
+
+function resize(canvas: HTMLCanvasElement, { widthPx, heightPx }: PictureSize): void {
+  if (canvas.width !== widthPx) canvas.width = widthPx;
+  if (canvas.height !== heightPx) canvas.height = heightPx;
 }
 
 export interface PictureSize {

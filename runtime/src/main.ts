@@ -14,6 +14,7 @@ import { timeTree } from "./elements/timed.ts";
 import { asyncWork } from "./elements/timegroup.ts";
 import { FailedScripts } from "./failed_scripts.ts";
 import { EarlyAnimations } from "./early_animations.ts";
+import { areFramesOnlyNoted } from "./frame_canvas.ts";
 import { useHost, type HostConfig } from "./host.ts";
 import { fetchAllParts } from "./ranged_fetch.ts";
 import { findMistakes } from "./mistakes.ts";
@@ -63,7 +64,10 @@ function installHosted(config: HostConfig): void {
   let frameRate: FrameRate | null = null;
   const filmClock: FilmClock = {
     ...COMPOSITION_CLOCK,
-    nowMs: () => (frameRate === null ? 0 : clock.now()),
+    nowMs: () => {
+      if (areFramesOnlyNoted()) return timeTree.nowMs;
+      return frameRate === null ? 0 : clock.now();
+    },
     frameMs: () => (frameRate === null ? 0 : frameTimeMs(1, frameRate)),
     hasBegun: () => frameRate !== null,
     after: (delayMs, call) => setTimer(call, delayMs),

@@ -14,6 +14,7 @@ import {
   type Affine,
 } from "../src/motion/affine.ts";
 import { redrawnProperties } from "../src/motion/effects.ts";
+import { fitPicture } from "../src/motion/fit_picture.ts";
 import { paintOrder, type PaintNode } from "../src/motion/paint_order.ts";
 
 function apply([a, b, c, d, e, f]: Affine, x: number, y: number): number[] {
@@ -83,4 +84,16 @@ test("frame ticks lie on a grid of a tenth of a millisecond", () => {
   assert.equal(frameTickMs(1000 / 30), 33.3);
   assert.equal(frameTickMs(16.65), 16.6);
   assert.equal(frameTickMs(16.75), 16.8);
+});
+
+test("a picture lies in its box as object-fit and object-position say", () => {
+  const at = (fit: string, position = "50% 50%") =>
+    fitPicture([10, 20, 110, 70], [400, 100], fit, position);
+  assert.deepEqual(at("fill"), [10, 20, 110, 70]);
+  assert.deepEqual(at("contain"), [10, 32.5, 110, 57.5]);
+  assert.deepEqual(at("cover"), [-40, 20, 160, 70]);
+  assert.deepEqual(at("cover", "0% 50%"), [10, 20, 210, 70]);
+  assert.deepEqual(at("none", "5px 100%"), [15, -30, 415, 70]);
+  assert.deepEqual(at("scale-down"), at("contain"));
+  assert.equal(at("contain", "calc(50% + 3px) 0px"), null);
 });

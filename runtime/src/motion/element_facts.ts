@@ -1,6 +1,8 @@
 /** What the layers of a page have to know about one element. */
 
 import type { ElementFacts } from "./layer_finder.ts";
+import { FrameCanvas } from "../frame_canvas.ts";
+import { roundingOf } from "./rounding.ts";
 import { stackingOf } from "./stacking.ts";
 
 const REPLACED = "img, svg, input, button, select, textarea, progress, meter, hr";
@@ -15,7 +17,7 @@ export function describeElement(element: Element, style: CSSStyleDeclaration): E
     reachPx: reachOf(style),
     groups: groupingOf(style),
     clips: style.overflowX !== "visible" || style.overflowY !== "visible",
-    isRound: !/^0px( 0px)*$/u.test(`${style.borderRadius} ${style.overflowClipMargin}`.trim()),
+    radiusPx: roundingOf(element),
     isPlaced: style.opacity !== "1" || transforms.some((value) => value !== "none"),
   };
 }
@@ -31,6 +33,7 @@ function hasOwnBox(element: Element, style: CSSStyleDeclaration): boolean {
   );
   return (
     element.matches(REPLACED) ||
+    FrameCanvas.of(element) !== undefined ||
     style.backgroundColor !== "rgba(0, 0, 0, 0)" ||
     style.backgroundImage !== "none" ||
     borders.some((width) => width !== "0px") ||

@@ -19,7 +19,8 @@ export interface ElementFacts extends Stacking {
   /** Why nothing inside may move on its own, or "". */
   readonly groups: string;
   readonly clips: boolean;
-  readonly isRound: boolean;
+  /** Of its corners, if it clips; null if they are not the same. */
+  readonly radiusPx: number | null;
   /** Whether it fades or transforms all that is in it, although it never changes. */
   readonly isPlaced: boolean;
 }
@@ -77,8 +78,8 @@ export function findLayers(
   const clipped = layers.map((layer) => ({ ...layer, clips: clipsOf(layer, movers, facts) }));
   const round = clipped
     .flatMap(({ clips }) => clips)
-    .filter(({ element }) => facts.get(element)?.isRound)
-    .map(({ element }) => `${selectorOf(element)}: a rounded clip`);
+    .filter(({ element }) => facts.get(element)?.radiusPx === null)
+    .map(({ element }) => `${selectorOf(element)}: a clip with uneven corners`);
   return { obstacles: [...grouping, ...round], movers, layers: clipped };
 }
 

@@ -2,10 +2,11 @@
 
 import { selectorOf } from "../selector.ts";
 import { redrawnProperties } from "./effects.ts";
+import { footageObstacles, isFootage } from "./footage.ts";
 import { hasMotionHandler } from "./motion_listeners.ts";
 
 const DRAWS_ITSELF =
-  "canvas, video, iframe, object, embed, marquee, ef-video, ef-waveform, ef-captions, ef-surface," +
+  "canvas, video, iframe, object, embed, marquee, ef-waveform, ef-captions, ef-surface," +
   " ef-motionblur, ef-pan-zoom, animate, animateTransform, animateMotion, set, dialog[open]";
 
 /** Of the page as a whole. */
@@ -32,7 +33,7 @@ export function pageObstacles(): string[] {
 export function elementObstacles(element: Element, style: CSSStyleDeclaration): string[] {
   const isOther = element.localName.includes("-") && !element.localName.startsWith("ef-");
   const reasons: readonly [boolean, string][] = [
-    [element.matches(DRAWS_ITSELF), "draws itself in each frame"],
+    [element.matches(DRAWS_ITSELF) && !isFootage(element), "draws itself in each frame"],
     [isOther && element instanceof HTMLElement, "is an element of the page's own"],
     [/var\(--ef-progress/u.test(element.getAttribute("style") ?? ""), "follows --ef-progress"],
     [hasMotionHandler(element), "a script waits for its motion"],
@@ -43,7 +44,10 @@ export function elementObstacles(element: Element, style: CSSStyleDeclaration): 
     [style.transformStyle === "preserve-3d", "transform-style: preserve-3d"],
     [style.position === "sticky", "position: sticky"],
   ];
-  return reasons.filter(([is]) => is).map(([, what]) => `${selectorOf(element)}: ${what}`);
+  const found = reasons.filter(([is]) => is).map(([, what]) => what);
+  return [...found, ...footageObstacles(element, style)].map(
+    (what) => `${selectorOf(element)}: ${what}`,
+  );
 }
 
 /** Of one animation; none if it only moves a picture. */
@@ -58,6 +62,8 @@ export function animationObstacles(animation: Animation): string[] {
     [animation.playbackRate !== 1, "another speed"],
     [effect.pseudoElement !== null, `animated ${effect.pseudoElement}`],
     [!(effect.target instanceof HTMLElement), "animated part of a drawing"],
+    // The canvas in its place has copies of its styles.
+    [effect.target instanceof HTMLVideoElement, "animated <video>"],
     [redrawn.length > 0, `animated ${redrawn.join(", ")}`],
   ];
   const name = selectorOf(effect.target);

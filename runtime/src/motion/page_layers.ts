@@ -6,6 +6,8 @@
 
 import type { FrameRate } from "../clock.ts";
 import { timeTree } from "../elements/timed.ts";
+import { FrameCanvas, onlyNoteFrames } from "../frame_canvas.ts";
+import { selectorOf } from "../selector.ts";
 import {
   about,
   multiply,
@@ -15,19 +17,25 @@ import {
   parseTranslate,
 } from "./affine.ts";
 import { baselineOf } from "./baseline.ts";
+import { areSame, boxOf, innerBox, inkBox, isInside, unionOf, type Box } from "./boxes.ts";
 import { describeElement } from "./element_facts.ts";
 import { drawnElements, drawnParent, isShown } from "./flat_tree.ts";
+import { describeFootage, footageMs, type FootageReport } from "./footage.ts";
 import { HeldStyles } from "./held_styles.ts";
 import { findLayers, type ElementFacts, type FoundLayer } from "./layer_finder.ts";
 import type { MotionListeners } from "./motion_listeners.ts";
 import { animationObstacles, elementObstacles, pageObstacles } from "./obstacles.ts";
 import { Seeker, type Driven } from "./seeker.ts";
 
-type Box = readonly [left: number, top: number, right: number, bottom: number];
+interface ClipReport {
+  readonly box: Box;
+  readonly depth: number;
+  readonly radiusPx: number;
+}
 
 export interface LayerReport {
   readonly chain: readonly number[];
-  readonly clips: readonly { readonly box: Box; readonly depth: number }[];
+  readonly clips: readonly ClipReport[];
   /** Around its elements and texts, where nothing has moved. */
   readonly box: Box;
   /** How far shadows and glyphs may reach beyond it. */
@@ -36,6 +44,16 @@ export interface LayerReport {
   readonly baseline: number | null;
   /** A frame in which all of it is there. */
   readonly frame: number;
+  /** The video that is all of it, if it is one. */
+  readonly footage: FootageReport | null;
+}
+
+/** Of consecutive frames. */
+export interface Samples {
+  /** For each frame and mover: whether it is seen, its opacity, and the matrix around its origin. */
+  readonly movers: readonly number[];
+  /** For each frame and layer with a video: when in its source, in milliseconds. */
+  readonly footage: readonly number[];
 }
 
 export interface PageReport {
@@ -56,7 +74,6 @@ const MAX_BOUNDARIES = 300;
 const MAX_LAYERS = 150;
 const MAX_ELEMENTS = 4000;
 const MAX_OBSTACLES = 20;
-const SAME_PX = 0.01;
 const NEUTRAL = {
   ...{ transition: "none", transform: "none", translate: "none", rotate: "none", scale: "none" },
   ...{ opacity: "1", visibility: "visible" },
@@ -70,6 +87,7 @@ export class PageLayers {
   private readonly rests = new Map<Element, Box>();
   private readonly baselines = new Map<Element, number | null>();
   private readonly posed = new HeldStyles();
+  private readonly footage = new Map<FoundLayer, FootageReport>();
   private seeker: Seeker | null = null;
   private movers: readonly HTMLElement[] = [];
   private layers: readonly FoundLayer[] = [];
@@ -86,6 +104,7 @@ export class PageLayers {
   }
 
   analyze(rate: FrameRate, count: number): PageReport {
+    onlyNoteFrames();
     const boundaries = boundaryFrames(rate, count);
     const refused = (...obstacles: string[]): PageReport => {
       return { obstacles, movers: 0, layers: [] };
@@ -102,6 +121,8 @@ export class PageLayers {
     this.layers = found.layers;
     const shifted = this.measure(boundaries);
     if (shifted !== "") return refused(shifted);
+    const unplaced = this.readFootage();
+    if (unplaced.length > 0) return refused(...unplaced);
     return {
       obstacles: [],
       movers: this.movers.length,
@@ -109,19 +130,25 @@ export class PageLayers {
     };
   }
 
-  /** For each frame and mover: whether it is seen, its opacity, and the matrix around its origin. */
-  sample(first: number, count: number): number[] | string {
-    const numbers: number[] = [];
+  /** What is known of frames without drawing them, or why it is not. */
+  sample(first: number, count: number): Samples | string {
+    const movers: number[] = [];
+    const footage: number[] = [];
     this.posed.release();
     for (let frame = first; frame < first + count; frame += 1) {
       this.seeker?.seek(frame);
       for (const mover of this.movers) {
         const state = this.stateOf(mover);
         if (typeof state === "string") return state;
-        numbers.push(...state);
+        movers.push(...state);
+      }
+      for (const [layer, { source }] of this.footage) {
+        const ms = footageMs(layer.elements[0] as Element, source);
+        if (ms === null) return "the source of a video changes";
+        footage.push(ms);
       }
     }
-    return numbers;
+    return { movers, footage };
   }
 
   /** Show only these layers, where nothing has moved; returns why that is impossible, or "". */
@@ -173,6 +200,7 @@ export class PageLayers {
         if (!isShown(element) || shownAt.has(element)) continue;
         shownAt.set(element, frame);
         const style = getComputedStyle(element);
+        if (FrameCanvas.of(element) !== undefined) timed.add(element as HTMLCanvasElement);
         for (const each of elementObstacles(element, style)) obstacles.add(each);
         this.facts.set(element, describeElement(element, style));
       }
@@ -231,9 +259,27 @@ export class PageLayers {
         : null,
       frame: Math.max(...layer.elements.map((element) => shownAt.get(element) ?? 0)),
       clips: layer.clips
-        .map(({ element, depth }) => ({ box: innerBox(element, rest(element)), depth }))
-        .filter(({ box, depth }) => depth > 0 || !isInside(view, box)),
+        .map(({ element, depth }) => ({
+          box: innerBox(element, rest(element)),
+          depth,
+          radiusPx: this.facts.get(element)?.radiusPx ?? 0,
+        }))
+        .filter(({ box, depth, radiusPx }) => depth > 0 || radiusPx > 0 || !isInside(view, box)),
+      footage: this.footage.get(layer) ?? null,
     };
+  }
+
+  /** Videos that can be placed; returns why others cannot. */
+  private readFootage(): string[] {
+    const obstacles: string[] = [];
+    for (const layer of this.layers) {
+      const [element] = layer.elements;
+      if (element === undefined || FrameCanvas.of(element) === undefined) continue;
+      const found = describeFootage(element, this.rests.get(element) ?? [0, 0, 0, 0]);
+      if (typeof found === "string") obstacles.push(`${selectorOf(element)}: ${found}`);
+      else if (found !== null) this.footage.set(layer, found);
+    }
+    return obstacles;
   }
 
   private stateOf(mover: HTMLElement): number[] | string {
@@ -296,50 +342,4 @@ function openClip(element: Element, styles: HeldStyles): void {
   styles.set(element, "min-width", "0");
   styles.set(element, "min-height", "0");
   styles.set(element, "overflow", "visible");
-}
-
-/** Text may reach beyond the box of its element. */
-function inkBox(element: Element, box: Box): Box {
-  const hasText = [...element.childNodes].some((node) => node instanceof Text && node.data.trim());
-  if (!hasText) return box;
-  const range = document.createRange();
-  range.selectNodeContents(element);
-  const { width, height } = range.getBoundingClientRect();
-  const [left, top, right, bottom] = box;
-  return [left, top, Math.max(right, left + width), Math.max(bottom, top + height)];
-}
-
-function innerBox(element: Element, [left, top, right, bottom]: Box): Box {
-  const style = getComputedStyle(element);
-  const width = (name: string): number => Number.parseFloat(style.getPropertyValue(name)) || 0;
-  return [
-    left + width("border-left-width"),
-    top + width("border-top-width"),
-    right - width("border-right-width"),
-    bottom - width("border-bottom-width"),
-  ];
-}
-
-function boxOf(element: Element): Box {
-  const { left, top, right, bottom } = element.getBoundingClientRect();
-  return [left, top, right, bottom];
-}
-
-function areSame(one: Box, other: Box): boolean {
-  return one.every((edge, i) => Math.abs(edge - (other[i] ?? Number.NaN)) < SAME_PX);
-}
-
-function unionOf(one: Box, other: Box): Box {
-  return [
-    Math.min(one[0], other[0]),
-    Math.min(one[1], other[1]),
-    Math.max(one[2], other[2]),
-    Math.max(one[3], other[3]),
-  ];
-}
-
-function isInside(inner: Box, outer: Box): boolean {
-  return (
-    outer[0] <= inner[0] && outer[1] <= inner[1] && outer[2] >= inner[2] && outer[3] >= inner[3]
-  );
 }

@@ -4,7 +4,7 @@ import numpy as np
 
 from framekiln.capture.framebuffer import Pixels
 from framekiln.compositor.picture import Picture, picture_of_rgba
-from framekiln.engine.composed.page_layers import MotionStates
+from framekiln.engine.composed.page_layers import MotionStates, PageLayers
 from framekiln.engine.composed.proof import checked_frames, compare
 from framekiln.engine.film_plan import FilmSlice
 
@@ -55,6 +55,7 @@ def test_both_ends_and_both_sides_of_each_change_are_checked_in_every_run() -> N
 def test_changes_are_where_something_appears_or_vanishes() -> None:
     rest = (1, 0, 0, 1, 0, 0)
     seen = [(1, 0), (1, 0.5), (1, 1), (0, 0)]
-    states = MotionStates(10, 1, [value for each in seen for value in (*each, *rest)])
+    movers = [value for each in seen for value in (*each, *rest)]
+    states = MotionStates(10, PageLayers((), 1), {"movers": movers, "footage": []})
     assert states.changes() == [11, 13]
     assert states.of(11)[0].opacity == 0.5

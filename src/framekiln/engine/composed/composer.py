@@ -6,9 +6,6 @@ from itertools import groupby
 from math import floor, sqrt
 from typing import Final
 
-import numpy as np
-
-from framekiln.compositor.clip import clip_placed
 from framekiln.compositor.picture import YuvColour, crop_picture
 from framekiln.compositor.placement import (
     Matrix,
@@ -19,10 +16,16 @@ from framekiln.compositor.placement import (
 )
 from framekiln.compositor.rect import PixelRect
 from framekiln.compositor.scene import PictureItem, Scene, SceneItem
+from framekiln.engine.composed.clips import LayerCut, cut_of
 from framekiln.engine.composed.drawing_page import DrawingPage
 from framekiln.engine.composed.drawings import Drawing, Drawings, scale_for
-from framekiln.engine.composed.errors import NotComposable
-from framekiln.engine.composed.page_layers import MotionStates, MoverState, PageLayer
+from framekiln.engine.composed.footage_frames import FootageFrames, FootagePicture
+from framekiln.engine.composed.page_layers import (
+    MotionStates,
+    MoverState,
+    PageLayer,
+    joined_matrix,
+)
 
 _NOTHING: Final = YuvColour(0, 0, 0, alpha=0)
 _SAME: Final = 1e-3
@@ -44,7 +47,9 @@ class FrameComposer:
         self._layers = page.layers.layers
         self._canvas = PixelRect(0, 0, page.size.width_px, page.size.height_px)
         self._drawings = Drawings(page)
+        self._footage = FootageFrames(page)
         self._states: MotionStates | None = None
+        self._frame = 0
         self._placed: dict[int, tuple[Hashable, PlacedPicture | None]] = {}
         self._groups: dict[int, _Group] = {}
 
@@ -55,12 +60,17 @@ class FrameComposer:
         for frame in range(first_frame, first_frame + count):
             for shown in self._shown(self._states.of(frame)):
                 wanted[shown.layer.number, shown.scale] = (shown.layer, shown.scale)
-        self._drawings.prepare(list(wanted.values()))
+        self._drawings.prepare([each for each in wanted.values() if each[0].footage is None])
+        for layer in self._page.layers.footage:
+            scales = [scale for number, scale in wanted if number == layer.number]
+            if scales:
+                self._footage.prepare(layer, max(scales))
         return self._states
 
     def items(self, frame: int) -> list[SceneItem]:
         """Return the scene items of a prepared frame."""
         assert self._states is not None, "prepare comes first"
+        self._frame = frame
         movers = self._states.of(frame)
         return list(self._stack(self._shown(movers), movers, depth=0, opacity=1.0))
 
@@ -72,7 +82,7 @@ class FrameComposer:
                 continue
             if any(state.opacity < _MIN_OPACITY for state in states):
                 continue
-            matrix = _product(states)
+            matrix = joined_matrix(states)
             enlarged, is_flat = _enlargement(matrix)
             if not is_flat:
                 shown.append(_ShownLayer(layer, matrix, scale_for(enlarged)))
@@ -124,47 +134,43 @@ class FrameComposer:
     def _item(
         self, shown: _ShownLayer, movers: Sequence[MoverState], opacity: float
     ) -> PictureItem | None:
-        drawing = self._drawings.get(shown.layer, shown.scale)
-        if drawing is None:
+        layer, number = shown.layer, shown.layer.number
+        footage = None
+        if layer.footage is not None:
+            assert self._states is not None
+            footage = self._footage.picture(layer, self._states.source_ms(self._frame, layer))
+        drawing = self._drawings.get(layer, shown.scale) if footage is None else None
+        if footage is None and drawing is None:
             return None
-        clip = self._clip(shown.layer, movers)
-        key = (shown.scale, tuple(shown.matrix[:2].ravel().tolist()), clip)
-        number = shown.layer.number
+        cut = cut_of(layer, movers)
+        content = shown.scale if footage is None else footage.key
+        key = (content, tuple(shown.matrix[:2].ravel().tolist()), cut)
         if number not in self._placed or self._placed[number][0] != key:
-            matrix = _snapped(shown.matrix, shown.layer, drawing.scale)
-            self._placed[number] = (key, self._place(drawing, matrix, clip))
+            if footage is not None:
+                placed = self._place_footage(footage, shown.matrix, cut)
+            else:
+                assert drawing is not None
+                placed = self._place(drawing, _snapped(shown.matrix, layer, drawing.scale))
+            self._placed[number] = (key, placed if cut is None or not placed else cut.apply(placed))
         placed = self._placed[number][1]
         return None if placed is None else PictureItem((number, key, opacity), placed, opacity)
 
-    def _place(
-        self, drawing: Drawing, matrix: Matrix, clip: PixelRect | None
-    ) -> PlacedPicture | None:
+    def _place(self, drawing: Drawing, matrix: Matrix) -> PlacedPicture | None:
         placed = _moved(drawing, matrix)
-        if placed is None:
-            shrink = scale_matrix(1 / drawing.scale, 1 / drawing.scale)
-            whole = matrix @ shrink @ translation_matrix(drawing.left, drawing.top)
-            placed = place(drawing.picture(), whole, within=self._canvas)
-        if placed is None or clip is None:
+        if placed is not None:
             return placed
-        return clip_placed(placed, clip)
+        shrink = scale_matrix(1 / drawing.scale, 1 / drawing.scale)
+        whole = matrix @ shrink @ translation_matrix(drawing.left, drawing.top)
+        return place(drawing.picture(), whole, within=self._canvas)
 
-    def _clip(self, layer: PageLayer, movers: Sequence[MoverState]) -> PixelRect | None:
-        """Return the whole pixels that the layer is cut to."""
-        clip: PixelRect | None = None
-        for each in layer.clips:
-            matrix = _product([movers[number] for number in layer.chain[: each.depth]])
-            (wide, slant, x), (lean, high, y), _ = matrix.tolist()
-            if abs(slant) + abs(lean) > _SAME or wide < 0 or high < 0:
-                raise NotComposable("a clip is turned")
-            left, top, right, bottom = each.box
-            box = PixelRect(
-                floor(left * wide + x + 0.5),
-                floor(top * high + y + 0.5),
-                floor(right * wide + x + 0.5),
-                floor(bottom * high + y + 0.5),
-            )
-            clip = box if clip is None else clip.intersection(box)
-        return clip
+    def _place_footage(
+        self, footage: FootagePicture, matrix: Matrix, cut: LayerCut | None
+    ) -> PlacedPicture | None:
+        seen = self._canvas
+        if cut is not None:
+            edges = (cut.rect.left, cut.rect.top, cut.rect.right, cut.rect.bottom)
+            seen = seen.intersection(PixelRect.around(*edges))
+        return place(footage.picture, matrix @ footage.matrix, within=seen)
 
 
 class _Group:
@@ -183,13 +189,6 @@ class _Group:
             crop_picture(self._scene.picture, covered), covered.left, covered.top
         )
         return [PictureItem(("group", mover, self._version, opacity), placed, opacity)]
-
-
-def _product(states: Sequence[MoverState]) -> Matrix:
-    matrix = np.eye(3)
-    for state in states:
-        matrix = matrix @ state.matrix
-    return matrix
 
 
 def _enlargement(matrix: Matrix) -> tuple[float, bool]:

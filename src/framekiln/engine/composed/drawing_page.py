@@ -15,11 +15,12 @@ from framekiln.capture.page import LOSSLESS, Page, open_page
 from framekiln.composition.document import as_document
 from framekiln.compositor.picture import Rgba, premultiplied
 from framekiln.engine.composed.errors import NotComposable
-from framekiln.engine.composed.page_layers import MotionStates, PageLayers
+from framekiln.engine.composed.page_layers import Footage, MotionStates, PageLayers
 from framekiln.engine.film_order import FilmLimits, FilmOrder
 from framekiln.engine.film_plan import FilmPlan
 from framekiln.engine.page.host import PageHost
 from framekiln.media.images.stills import decode_bgra
+from framekiln.media.source_session import SessionFrames
 
 # Chromium drops frames while it is busy.
 _MAX_DROPPED: Final = 200
@@ -28,8 +29,9 @@ _MAX_DROPPED: Final = 200
 class DrawingPage:
     """Made by `open_drawing_page`; owned by one thread."""
 
-    def __init__(self, page: Page, plan: FilmPlan) -> None:
+    def __init__(self, page: Page, plan: FilmPlan, host: PageHost) -> None:
         self._page = page
+        self._host = host
         self.size = plan.size
         fps = plan.timeline.fps
         rate = json.dumps({"numerator": fps.numerator, "denominator": fps.denominator})
@@ -41,10 +43,14 @@ class DrawingPage:
 
     def states(self, first_frame: int, count: int) -> MotionStates:
         """Return the states of all movers in these frames, without drawing any."""
-        numbers = self._page.evaluate(f"__framekiln.sampleLayers({first_frame}, {count})")
-        if isinstance(numbers, str):
-            raise NotComposable(numbers)
-        return MotionStates(first_frame, self.layers.mover_count, numbers)
+        samples = self._page.evaluate(f"__framekiln.sampleLayers({first_frame}, {count})")
+        if isinstance(samples, str):
+            raise NotComposable(samples)
+        return MotionStates(first_frame, self.layers, samples)
+
+    def open_footage(self, footage: Footage, size: tuple[int, int]) -> SessionFrames:
+        """Open the frames of a video, as planes of an even size."""
+        return self._host.open_planes(footage.address, size)
 
     def draw(
         self, numbers: Sequence[int], frame: int, *, scale: float, corner: tuple[int, int]
@@ -88,4 +94,4 @@ def open_drawing_page(
             settle_within_s=limits.settle_s,
             has_files=order.site is not None,
         )
-        yield DrawingPage(page, plan)
+        yield DrawingPage(page, plan, host)

@@ -5,17 +5,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from framekiln.compositor.placement import Matrix
+from framekiln.engine.page.queries import source_address
 
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom, in CSS pixels of the page where nothing has moved."""
 
 _VALUES = 8
+_SAME_PX = 0.01
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,17 @@ class LayerClip:
 
     box: Box
     depth: int
+    radius_px: float = 0.0
+
+
+@dataclass(frozen=True)
+class Footage:
+    """A video that is decoded and placed without the page."""
+
+    address: str
+    picture: Box
+    """Where the whole picture would be, if nothing cut it off."""
+    natural_px: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -42,6 +56,8 @@ class PageLayer:
     """Of its first text, if it is nothing but text."""
     frame: int
     """A frame in which all of it is shown."""
+    footage: Footage | None
+    """The video that is all of it, if it is one."""
 
     @property
     def ink(self) -> Box:
@@ -61,19 +77,48 @@ class PageLayers:
     @classmethod
     def read(cls, report: dict[str, Any]) -> "PageLayers":
         """Read the report of a page without obstacles."""
-        layers = tuple(
-            PageLayer(
-                number=number,
-                chain=tuple(each["chain"]),
-                clips=tuple(LayerClip(_box(clip["box"]), clip["depth"]) for clip in each["clips"]),
-                box=_box(each["box"]),
-                reach_px=each["reachPx"],
-                baseline=each["baseline"],
-                frame=each["frame"],
-            )
-            for number, each in enumerate(report["layers"])
-        )
+        layers = tuple(_layer(number, each) for number, each in enumerate(report["layers"]))
         return cls(layers, report["movers"])
+
+    @property
+    def footage(self) -> tuple[PageLayer, ...]:
+        """The layers that are videos."""
+        return tuple(layer for layer in self.layers if layer.footage is not None)
+
+
+def _layer(number: int, report: dict[str, Any]) -> PageLayer:
+    chain, box = tuple(report["chain"]), _box(report["box"])
+    clips = [
+        LayerClip(_box(clip["box"]), clip["depth"], clip["radiusPx"]) for clip in report["clips"]
+    ]
+    footage = None
+    if (shown := report["footage"]) is not None:
+        footage = Footage(
+            address=_address(shown["source"]),
+            picture=_box(shown["picture"]),
+            natural_px=(shown["widthPx"], shown["heightPx"]),
+        )
+        if shown["radiusPx"] > 0 or not _is_inside(footage.picture, box):
+            clips.append(LayerClip(box, len(chain), shown["radiusPx"]))
+    return PageLayer(
+        number=number,
+        chain=chain,
+        clips=tuple(clips),
+        box=box,
+        reach_px=report["reachPx"],
+        baseline=report["baseline"],
+        frame=report["frame"],
+        footage=footage,
+    )
+
+
+def _is_inside(inner: Box, outer: Box) -> bool:
+    before = all(outer[at] <= inner[at] + _SAME_PX for at in (0, 1))
+    return before and all(inner[at] <= outer[at] + _SAME_PX for at in (2, 3))
+
+
+def _address(source: dict[str, Any]) -> str:
+    return source_address({name: text for name, text in source.items() if text is not None})
 
 
 def _box(edges: Sequence[float]) -> Box:
@@ -91,19 +136,26 @@ class MoverState:
 
 
 class MotionStates:
-    """The states of all movers in consecutive frames."""
+    """The states of all movers and videos in consecutive frames."""
 
-    def __init__(self, first_frame: int, mover_count: int, numbers: Sequence[float]) -> None:
+    def __init__(self, first_frame: int, layers: PageLayers, samples: dict[str, Any]) -> None:
         self._first = first_frame
-        self._movers = mover_count
-        shape = (-1, mover_count, _VALUES) if mover_count else (0, 0, _VALUES)
-        self._numbers: NDArray[np.float64] = np.array(numbers, np.float64).reshape(shape)
+        self._movers = layers.mover_count
+        shape = (-1, self._movers, _VALUES) if self._movers else (0, 0, _VALUES)
+        self._numbers: NDArray[np.float64] = np.array(samples["movers"], np.float64).reshape(shape)
+        self._footage = {layer.number: at for at, layer in enumerate(layers.footage)}
+        self._source_ms: Sequence[float] = samples["footage"]
 
     def of(self, frame: int) -> tuple[MoverState, ...]:
         """Return the states in a frame, by mover."""
         if not self._movers:
             return ()
         return tuple(_state(values) for values in self._numbers[frame - self._first].tolist())
+
+    def source_ms(self, frame: int, layer: PageLayer) -> Fraction:
+        """Return when in its source the picture of a video is that is due in a frame."""
+        at = (frame - self._first) * len(self._footage) + self._footage[layer.number]
+        return Fraction(f"{self._source_ms[at]:.5f}")
 
     def changes(self) -> list[int]:
         """Return the frames that show a mover for the first time, or no longer."""
@@ -118,3 +170,11 @@ def _state(values: list[float]) -> MoverState:
     visible, opacity, a, b, c, d, e, f = values
     matrix = np.array([[a, c, e], [b, d, f], [0, 0, 1]], np.float64)
     return MoverState(bool(visible), min(1.0, max(0.0, opacity)), matrix)
+
+
+def joined_matrix(states: Sequence[MoverState]) -> Matrix:
+    """Return where several movers together put what is in them, outermost first."""
+    matrix: Matrix = np.eye(3)
+    for state in states:
+        matrix = matrix @ state.matrix
+    return matrix

@@ -146,7 +146,9 @@ class ComposedRenderer:
             for number in range(slice_.first_frame, slice_.end_frame):
                 self._film.check_deadline()
                 buffer = encoder.buffer()
-                has_changed = scene.show(composer.items(number), buffer_planes(buffer, *sides))
+                with _drawing_failures():
+                    items = composer.items(number)
+                has_changed = scene.show(items, buffer_planes(buffer, *sides))
                 if number in checked:
                     self._film.capture(number, filmed)
                     check(number, scene.picture, filmed)

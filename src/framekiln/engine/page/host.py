@@ -5,7 +5,6 @@ everything else is an asset by URL. The page side is `runtime/src/host.ts`.
 """
 
 import json
-import re
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -32,6 +31,7 @@ from framekiln.engine.assets import FILE_ID, TRANSCRIPTION_OF, Assets, LocalAsse
 from framekiln.engine.errors import FilmTookTooLong
 from framekiln.engine.missing_media import missing_source_error
 from framekiln.engine.page.animated_images import AnimatedImages
+from framekiln.engine.page.queries import Query, milliseconds, source_address, whole_number
 from framekiln.engine.page_api import (
     API_PREFIX,
     FILES_PATH,
@@ -51,8 +51,6 @@ from framekiln.media.probe.probed_source import ProbedSource
 from framekiln.media.session_audio import SessionAudio
 from framekiln.media.source_session import SessionFrames, SourceSession
 
-Query = dict[str, str]
-
 PREFIX: Final = "/__framekiln/"
 _READING: Final = ("frame", "peaks")
 _MAX_FRAME_PX: Final = 8192
@@ -62,17 +60,16 @@ _MAX_INDEX: Final = 10**9 - 1
 _MAY_BE_PICTURES: Final = ("image/", "application/octet-stream", "binary/octet-stream")
 _MAX_WARNINGS: Final = 20
 _ERROR_STATUS: Final = 400
-_SHORT_NUMBER: Final = re.compile(r"[0-9]{1,9}")
-_DECIMAL: Final = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,9})?")
 # An external runtime may use another host for its service, with credentials.
 _CREDENTIALS: Final = (
     ("Access-Control-Allow-Origin", PAGE_URL.rstrip("/")),
     ("Access-Control-Allow-Credentials", "true"),
     ("Access-Control-Allow-Headers", "Authorization, Content-Type, Range"),
 )
-# Page times have five decimals, and source times are often whole milliseconds: a picture that is
-# due within half a millisecond counts as due.
-_GRACE_MS: Final = Fraction(1, 2)
+GRACE_MS: Final = Fraction(1, 2)
+"""Page times have five decimals, and source times are often whole milliseconds: a picture that is
+due within half a millisecond counts as due.
+"""
 
 
 class PageHost:
@@ -163,6 +160,11 @@ class PageHost:
             return self._site.find(parts.path)
         return self._remote_resource(url) if parts.scheme == "https" else None
 
+    def open_planes(self, address: str, size: tuple[int, int]) -> SessionFrames:
+        """Open the frames of a video that is shown without the page, as planes of an even size."""
+        path = self._fetch(address).path
+        return self._session.open_planes(path, size=size, name=address)
+
     def network(self, document: Document) -> PageNetwork:
         """Return the network of a page with that document."""
         served = Resource(document.text.encode(), "text/html; charset=utf-8")
@@ -227,7 +229,7 @@ class PageHost:
         except FramekilnError as error:
             if what in _READING and isinstance(error, RemoteFailed | ConfinedKilled):
                 # The source was usable when the film began, so the page is not at fault.
-                raise missing_source_error(_source(asked), error) from error
+                raise missing_source_error(source_address(asked), error) from error
             return _problem(error)
         except KeyError as missing:
             return _problem(InvalidInput(f"{what} needs {missing}"))
@@ -267,7 +269,7 @@ class PageHost:
         return file_resource(asset.path, asset.content_type)
 
     def _media(self, query: Query) -> Resource:
-        found = self._probe(_source(query))
+        found = self._probe(source_address(query))
         duration_s = found.duration_s
         return _json(
             {
@@ -280,20 +282,22 @@ class PageHost:
         )
 
     def _frame(self, query: Query) -> Resource:
-        url = _source(query)
-        width = _whole(query, "width", most=_MAX_FRAME_PX)
-        height = _whole(query, "height", most=_MAX_FRAME_PX)
+        url = source_address(query)
+        width = whole_number(query, "width", most=_MAX_FRAME_PX)
+        height = whole_number(query, "height", most=_MAX_FRAME_PX)
         source = self._frames.get((url, width, height))
         if source is None:
             found, path = self._probe(url), self._fetch(url).path
             source = self._session.open_frames(found.kind, path, size=(width, height), name=url)
             self._frames[url, width, height] = source
-        at_ms = _ms(query) + _GRACE_MS
+        at_ms = milliseconds(query) + GRACE_MS
         shown = (("X-Picture-Ms", f"{float(source.shown_ms(at_ms)):.6f}"),)
         return self._pixels(query, source.rgba_at(at_ms), headers=shown)
 
     def _picture(self, query: Query) -> Resource:
-        number, frame = (_whole(query, name, least=0, most=_MAX_INDEX) for name in ("id", "number"))
+        number, frame = (
+            whole_number(query, name, least=0, most=_MAX_INDEX) for name in ("id", "number")
+        )
         return self._pixels(query, self._pictures.rgba(number, frame))
 
     def _pixels(
@@ -304,7 +308,7 @@ class PageHost:
         return Resource(pixels.tobytes(), "application/octet-stream", headers=headers)
 
     def _captions(self, query: Query) -> Resource:
-        data = caption_bytes(self._fetch(_source(query)).path)
+        data = caption_bytes(self._fetch(source_address(query)).path)
         if data.lstrip()[:1] in (b"{", b"["):
             return Resource(data, "application/json")
         return _json(read_captions(data).as_json())
@@ -314,18 +318,18 @@ class PageHost:
         return Resource(spoken.path.read_bytes(), "application/json")
 
     def _peaks(self, query: Query) -> Resource:
-        url = _source(query)
-        window = _whole(query, "window", most=_MAX_SAMPLES)
+        url = source_address(query)
+        window = whole_number(query, "window", most=_MAX_SAMPLES)
         if not self._probe(url).has_sound:
             return Resource(bytes(4 * window), "application/octet-stream")
-        samples = self._samples_of(url).before(_ms(query), window)
+        samples = self._samples_of(url).before(milliseconds(query), window)
         return Resource(samples.astype("<f4").tobytes(), "application/octet-stream")
 
     def _sound(self, query: Query) -> Resource:
         """Return interleaved samples, for scripts that process the sound of an element."""
-        first = _whole(query, "first", least=0, most=_MAX_INDEX)
-        end = first + _whole(query, "count", most=_MAX_SAMPLES)
-        samples = self._samples_of(_source(query)).between(first, end)
+        first = whole_number(query, "first", least=0, most=_MAX_INDEX)
+        end = first + whole_number(query, "count", most=_MAX_SAMPLES)
+        samples = self._samples_of(source_address(query)).between(first, end)
         return Resource(samples.T.astype("<f4").tobytes(), "application/octet-stream")
 
     def _samples_of(self, url: str) -> SourceSamples:
@@ -361,27 +365,6 @@ class PageHost:
                 self.fetch_errors[url] = error
                 raise
         return self._fetched[url]
-
-
-def _source(query: Query) -> str:
-    return query["src"] if "src" in query else FILE_ID + query["fileId"]
-
-
-def _whole(query: Query, name: str, *, least: int = 1, most: int) -> int:
-    """Read a number from a query, which scripts of the page may have written."""
-    text = query[name]
-    number = int(text) if _SHORT_NUMBER.fullmatch(text) else -1
-    if not least <= number <= most:
-        raise InvalidInput(f"{name} is {least} to {most}, not {text[:20]!r}")
-    return number
-
-
-def _ms(query: Query) -> Fraction:
-    text = query["ms"]
-    # A large exponent would make the fraction huge.
-    if _DECIMAL.fullmatch(text) is None:
-        raise InvalidInput(f"ms is a plain decimal number, not {text[:20]!r}")
-    return Fraction(text)
 
 
 @cache

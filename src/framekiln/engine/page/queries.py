@@ -1,0 +1,36 @@
+"""Reads the queries of a page's requests, which its scripts may have written."""
+
+import re
+from fractions import Fraction
+from typing import Final
+
+from framekiln.engine.assets import FILE_ID
+from framekiln.kit.errors import InvalidInput
+
+Query = dict[str, str]
+
+_SHORT_NUMBER: Final = re.compile(r"[0-9]{1,9}")
+_DECIMAL: Final = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,9})?")
+
+
+def source_address(query: Query) -> str:
+    """Return the address of the source that a query names."""
+    return query["src"] if "src" in query else FILE_ID + query["fileId"]
+
+
+def whole_number(query: Query, name: str, *, least: int = 1, most: int) -> int:
+    """Read a number within bounds."""
+    text = query[name]
+    number = int(text) if _SHORT_NUMBER.fullmatch(text) else -1
+    if not least <= number <= most:
+        raise InvalidInput(f"{name} is {least} to {most}, not {text[:20]!r}")
+    return number
+
+
+def milliseconds(query: Query) -> Fraction:
+    """Read the time of a query."""
+    text = query["ms"]
+    # A large exponent would make the fraction huge.
+    if _DECIMAL.fullmatch(text) is None:
+        raise InvalidInput(f"ms is a plain decimal number, not {text[:20]!r}")
+    return Fraction(text)

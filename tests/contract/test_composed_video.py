@@ -1,0 +1,100 @@
+"""Videos of composed pages are decoded and placed natively, and look as Chromium draws them."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from framekiln.capture.browser import Browser
+from framekiln.engine.composed.proof import Likeness
+from framekiln.engine.film import make_film
+from framekiln.engine.film_order import FilmOrder, PageMethod
+from tests.support.composed_pages import likenesses
+from tests.support.frame_codes import read_frame_code
+from tests.support.golden import FOLDER, GoldenComposition
+from tests.support.local_assets import LocalAssets
+from tests.support.looks import decode_frames
+from tests.support.sounds import decode_audio
+from tests.support.stock_media import stock_makers
+from tests.support.timeouts import FILM_LIMITS
+
+FOOTAGE = "https://media.test/footage.mp4"
+
+
+def page(content: str, style: str = "") -> str:
+    look = "width: 320px; height: 180px; background: #246"
+    return (
+        "<style>@keyframes move { to { transform: translate(24px, 9px) scale(1.15) } }"
+        " @keyframes fade { to { opacity: .2 } } @keyframes turn { to { rotate: 12deg } }"
+        f" {style}</style>"
+        f'<ef-timegroup mode="fixed" duration="1500ms" style="{look}">{content}</ef-timegroup>'
+    )
+
+
+WHOLE = "position: absolute; inset: 0; width: 320px; height: 180px"
+TITLE = (
+    '<p style="position: absolute; left: 30px; top: 2px; margin: 0; color: #fff;'
+    ' font: 30px Liberation Sans; animation: fade 1s both">Over it</p>'
+)
+PAGES = {
+    "between layers": f"<b style='position: absolute; inset: 0; background: #c33'></b>"
+    f'<ef-video src="{FOOTAGE}" style="position: absolute; left: 40px; top: 20px; width: 240px;'
+    f' height: 135px"></ef-video>{TITLE}',
+    "cover": f'<ef-video src="{FOOTAGE}" style="position: absolute; left: 61px; top: 11px;'
+    ' width: 101px; height: 151px; object-fit: cover"></ef-video>',
+    "round": '<div style="position: absolute; left: 30px; top: 20px; width: 120px; height: 120px;'
+    f' border-radius: 50%; overflow: hidden; animation: move 1s both"><ef-video src="{FOOTAGE}"'
+    ' style="width: 120px; height: 120px; object-fit: cover"></ef-video></div>',
+    "faded": f'<div style="animation: fade 1s both; {WHOLE}"><ef-video src="{FOOTAGE}"'
+    f' style="width: 320px; height: 180px"></ef-video>{TITLE}</div>',
+    "turned": f'<ef-video src="{FOOTAGE}" style="width: 200px; height: 112px;'
+    ' animation: turn 1s both, fade 1s both"></ef-video>',
+    "plain": f'<video src="{FOOTAGE}" style="position: absolute; left: 20px; top: 10px;'
+    f' width: 192px; border-radius: 14px"></video>{TITLE}',
+}
+
+
+def order(html: str, assets: LocalAssets, method: PageMethod = PageMethod.COMPOSED) -> FilmOrder:
+    return FilmOrder(html, fps=Fraction(30), assets=assets, page_method=method)
+
+
+def check(found: list[Likeness], *, least: float = 0.99) -> None:
+    assert min(each.ssim for each in found) >= least
+    assert all(each.is_close for each in found)
+
+
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
+    return LocalAssets(tmp_path_factory.mktemp("stock"), stock_makers())
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_video_in_any_place_looks_as_in_chromium(
+    browser: Browser, stock: LocalAssets, name: str
+) -> None:
+    check(list(likenesses(order(page(PAGES[name]), stock), browser, every=4)), least=0.98)
+
+
+def test_golden_footage_under_a_lower_third(browser: Browser, stock: LocalAssets) -> None:
+    html = GoldenComposition(FOLDER / "lower-third").html
+    check(list(likenesses(order(html, stock), browser, every=6)))
+
+
+def test_frames_and_sound_are_those_of_the_filmed_page(
+    browser: Browser, stock: LocalAssets, tmp_path: Path
+) -> None:
+    html = page(f'<ef-video src="{FOOTAGE}" sourcein="1s" style="{WHOLE}"></ef-video>' + TITLE)
+    paths = {}
+    for method in (PageMethod.COMPOSED, PageMethod.FILMED):
+        paths[method] = tmp_path / f"{method.value}.mp4"
+        film = make_film(order(html, stock, method), browser, paths[method], limits=FILM_LIMITS)
+        is_composed = method is PageMethod.COMPOSED
+        assert film.record.composed_frames == (45 if is_composed else 0), film.record
+    composed, filmed = (
+        [read_frame_code(frame.rgb) for frame in decode_frames(path)] for path in paths.values()
+    )
+    assert composed == filmed == [30 + number for number in range(45)]
+    one, other = (decode_audio(path).mono for path in paths.values())
+    assert one.any()
+    assert np.array_equal(one, other)
