@@ -55,7 +55,7 @@ def modes_and_owners(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 @needs_root
-def test_what_root_left_is_handed_over_once(folder: Path) -> None:
+def test_files_of_root_change_their_owner_once(folder: Path) -> None:
     blobs, outside = folder / "blobs", folder / "outside"
     (blobs / "org").mkdir(parents=True, mode=0o755)
     for path in (outside, blobs / "org" / "film"):
@@ -76,7 +76,7 @@ def test_what_root_left_is_handed_over_once(folder: Path) -> None:
 
 
 @needs_root
-def test_a_folder_of_somebody_else_is_not_taken(folder: Path) -> None:
+def test_a_folder_of_another_user_is_refused(folder: Path) -> None:
     theirs = folder / "theirs"
     theirs.mkdir()
     os.chown(theirs, 1234, 1234)
@@ -86,7 +86,7 @@ def test_a_folder_of_somebody_else_is_not_taken(folder: Path) -> None:
 
 
 @needs_root
-def test_the_group_may_pass_through_and_nobody_else(folder: Path) -> None:
+def test_only_the_group_may_enter_the_data_folder(folder: Path) -> None:
     open_to_group(folder, SERVICE_ID)
     found = folder.stat()
     assert (found.st_mode & 0o777, found.st_uid, found.st_gid) == (0o710, 0, SERVICE_ID)

@@ -148,7 +148,9 @@ def test_a_refusal_says_what_the_file_is() -> None:
         (1, 2_000_000_000, "audio at 2000000000 Hz"),
     ],
 )
-def test_absurd_sound_is_refused(tmp_path: Path, channels: int, rate_hz: int, message: str) -> None:
+def test_sound_with_absurd_parameters_is_refused(
+    tmp_path: Path, channels: int, rate_hz: int, message: str
+) -> None:
     step_bytes = 2 * channels
     form = struct.pack("<HHIIHH", 1, channels, rate_hz, 1 << 20, step_bytes, 16)
     data = bytes(step_bytes * 1000)

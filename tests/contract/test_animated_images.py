@@ -130,31 +130,31 @@ def test_each_frame_of_the_film_shows_the_picture_of_its_time(films: Films, name
 @pytest.mark.parametrize(
     ("name", "runs"), [("once.gif", 1), ("twice.webp", 2), ("twice.png", 2), ("thrice.gif", 3)]
 )
-def test_an_animation_that_has_run_its_times_keeps_its_last_picture(
+def test_an_animation_keeps_its_last_frame_after_its_play_count(
     browser: Browser, name: str, runs: int, films: Films
 ) -> None:
     assert films.colours(image(name), 6 * runs + 3) == ONE_RUN * runs + "bbb"
 
 
-def test_parts_that_are_disposed_of_are_gone(films: Films) -> None:
+def test_disposed_parts_of_a_frame_are_cleared(films: Films) -> None:
     pictures = films.pictures(image("leaving.gif"), 6)
     columns = ["".join(colour_of(picture[20, x]) for picture in pictures) for x in (5, 20, 35)]
     assert columns == ["rgggww", "rwwwww", "rwwwbb"]
 
 
-def test_a_picture_in_a_data_address_moves_too(films: Films) -> None:
+def test_an_animated_image_in_a_data_url_is_animated(films: Films) -> None:
     data = base64.b64encode(FILES["moving.gif"]).decode()
     assert films.colours(f'<img src="data:image/gif;base64,{data}">', 7) == ONE_RUN + "r"
 
 
-def test_a_picture_that_comes_later_begins_when_it_comes(films: Films) -> None:
+def test_an_image_added_later_starts_when_it_is_added(films: Films) -> None:
     script = f"""<script>setTimeout(() => {{
       const it = new Image(); it.src = "{MEDIA_ORIGIN}moving.gif"; document.body.append(it)
     }}, 300)</script>"""
     assert films.colours(script, 9) == "www" + ONE_RUN
 
 
-def test_another_source_begins_anew(films: Films) -> None:
+def test_a_new_source_restarts_the_animation(films: Films) -> None:
     page = image("moving.gif", 'id="i"') + (
         f'<script>setTimeout(() => {{ i.src = "{MEDIA_ORIGIN}still.gif" }}, 200)</script>'
         f'<script>setTimeout(() => {{ i.src = "{MEDIA_ORIGIN}moving.png" }}, 400)</script>'
@@ -169,7 +169,7 @@ def test_sizes_borders_and_fits_are_those_of_the_image(films: Films) -> None:
     assert seen == "wbwgwbw"
 
 
-def test_in_a_group_a_picture_begins_with_the_group(films: Films) -> None:
+def test_an_image_in_a_group_starts_with_the_group(films: Films) -> None:
     page = f"""<ef-timegroup mode="sequence" style="width:80px;height:40px">
       <ef-timegroup duration="300ms"></ef-timegroup>
       <ef-timegroup duration="600ms">{image("moving.gif", 'style="position:absolute"')}
@@ -180,7 +180,7 @@ def test_in_a_group_a_picture_begins_with_the_group(films: Films) -> None:
         assert "".join(colour_of(picture[20, x]) for picture in pictures) == "www" + ONE_RUN
 
 
-def test_a_still_is_left_to_the_browser(films: Films) -> None:
+def test_a_still_image_is_not_replaced_by_a_canvas(films: Films) -> None:
     hint = "<script>document.querySelector('canvas') && document.body.append('moved')</script>"
     assert films.colours(image("still.gif") + hint, 2) == "ww"
 

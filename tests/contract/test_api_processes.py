@@ -15,7 +15,7 @@ from tests.support.timeouts import TIMEOUT_S
 COUNT = re.compile(r'requests_total\{method="GET",route="/healthz",status="200"\} ([0-9.]+)')
 
 
-def test_processes_share_an_address(conninfo: str, tmp_path: Path) -> None:
+def test_api_processes_share_an_address_and_their_metrics(conninfo: str, tmp_path: Path) -> None:
     with running_api(conninfo, tmp_path, FRAMEKILN_API_PROCESSES="2") as server:
         wait_for(lambda: len(servers_of(server)) == 2)
         first, second = servers_of(server)

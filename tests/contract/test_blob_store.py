@@ -61,11 +61,11 @@ async def chunks_of(data: bytes, size: int = 700_001) -> AsyncIterator[bytes]:
 
 
 class TestWritingAndReading:
-    async def test_what_was_put_comes_back(self, store: BlobStore) -> None:
+    async def test_a_stored_blob_is_read_back(self, store: BlobStore) -> None:
         await store.put("org/1/file/2/source", b"\x00hello\xff")
         assert await store.get("org/1/file/2/source") == b"\x00hello\xff"
 
-    async def test_an_empty_blob_is_a_blob(self, store: BlobStore) -> None:
+    async def test_an_empty_blob_is_stored(self, store: BlobStore) -> None:
         await store.put("empty", b"")
         assert await store.get("empty") == b""
         assert await read(store, "empty") == b""
@@ -75,12 +75,12 @@ class TestWritingAndReading:
         await store.put("a/b", b"second")
         assert await store.get("a/b") == b"second"
 
-    async def test_a_large_blob_comes_back(self, store: BlobStore) -> None:
+    async def test_a_large_blob_is_read_back(self, store: BlobStore) -> None:
         data = os.urandom(9 * MIB + 7)
         await store.put("large", data)
         assert await store.get("large") == data
 
-    async def test_a_file_goes_in_and_out(self, store: BlobStore, tmp_path: Path) -> None:
+    async def test_a_file_is_stored_and_read_back(self, store: BlobStore, tmp_path: Path) -> None:
         data = os.urandom(20 * MIB + 3)
         (tmp_path / "in").write_bytes(data)
         await store.put_file("film", tmp_path / "in")
@@ -96,7 +96,7 @@ class TestWritingAndReading:
         assert await store.info("film") is None
 
     @pytest.mark.parametrize("size", [0, 5, 18 * MIB + 1])
-    async def test_a_stream_goes_in(self, store: BlobStore, size: int) -> None:
+    async def test_a_stream_is_stored(self, store: BlobStore, size: int) -> None:
         data = os.urandom(size)
         await store.put_stream("streamed", chunks_of(data))
         assert await store.get("streamed") == data
@@ -113,7 +113,7 @@ class TestWritingAndReading:
 
 
 class TestWholeOrNotAtAll:
-    async def test_a_source_that_fails_leaves_nothing(self, store: BlobStore) -> None:
+    async def test_a_failing_source_stores_nothing(self, store: BlobStore) -> None:
         async def broken() -> AsyncIterator[bytes]:
             yield os.urandom(17 * MIB)
             raise ConnectionResetError("the client went away")
@@ -133,7 +133,7 @@ class TestWholeOrNotAtAll:
             await store.put_stream("kept", broken())
         assert await store.get("kept") == b"old"
 
-    async def test_a_cancelled_write_leaves_nothing(self, store: BlobStore) -> None:
+    async def test_a_cancelled_write_stores_nothing(self, store: BlobStore) -> None:
         under_way = asyncio.Event()
 
         async def endless() -> AsyncIterator[bytes]:
@@ -184,13 +184,13 @@ class TestRanges:
             (99, None, b""),
         ],
     )
-    async def test_the_end_is_left_out_and_clipped(
+    async def test_the_end_of_a_range_is_exclusive_and_clipped(
         self, store: BlobStore, start: int, end: int | None, expected: bytes
     ) -> None:
         await store.put("digits", b"0123456789")
         assert await read(store, "digits", start=start, end=end) == expected
 
-    async def test_a_large_range_comes_in_pieces(self, store: BlobStore, tmp_path: Path) -> None:
+    async def test_a_large_range_is_read_in_pieces(self, store: BlobStore, tmp_path: Path) -> None:
         data = os.urandom(3 * MIB)
         await store.put("large", data)
         assert await read(store, "large", start=MIB - 1, end=3 * MIB - 1) == data[MIB - 1 : -1]
@@ -200,7 +200,7 @@ class TestRanges:
         assert await read(store, "empty", start=0, end=10) == b""
 
     @pytest.mark.parametrize(("start", "end"), [(-1, None), (5, 4)])
-    async def test_a_backward_range_is_a_mistake(
+    async def test_a_backward_range_raises(
         self, store: BlobStore, start: int, end: int | None
     ) -> None:
         await store.put("digits", b"0123456789")
@@ -216,7 +216,7 @@ class TestRanges:
 
 
 class TestAbsence:
-    async def test_reads_say_not_found(self, store: BlobStore) -> None:
+    async def test_reading_a_missing_blob_raises_not_found(self, store: BlobStore) -> None:
         with pytest.raises(BlobNotFound, match="'no/such'") as caught:
             await store.get("no/such")
         assert caught.value.code == "blob_not_found"
@@ -224,13 +224,13 @@ class TestAbsence:
         assert caught.value.retryable is False
 
     @pytest.mark.parametrize(("start", "end"), [(0, None), (0, 0), (5, None), (5, 9)])
-    async def test_ranges_say_not_found(
+    async def test_reading_a_range_of_a_missing_blob_raises_not_found(
         self, store: BlobStore, start: int, end: int | None
     ) -> None:
         with pytest.raises(BlobNotFound):
             await read(store, "no/such", start=start, end=end)
 
-    async def test_info_is_none(self, store: BlobStore) -> None:
+    async def test_the_info_of_a_missing_blob_is_none(self, store: BlobStore) -> None:
         assert await store.info("no/such") is None
 
     async def test_a_folder_of_blobs_is_not_a_blob(self, store: BlobStore) -> None:
@@ -275,11 +275,13 @@ class TestPrefixes:
         for key in self.KEYS:
             await store.put(key, key.encode())
 
-    async def test_lists_all(self, store: BlobStore) -> None:
+    async def test_all_blobs_are_listed(self, store: BlobStore) -> None:
         assert await keys_under(store, "") == sorted(self.KEYS)
 
     @pytest.mark.parametrize("prefix", ["a/b", "a/b/"])
-    async def test_lists_whole_parts_only(self, store: BlobStore, prefix: str) -> None:
+    async def test_prefixes_match_whole_path_segments_only(
+        self, store: BlobStore, prefix: str
+    ) -> None:
         assert await keys_under(store, prefix) == ["a/b/1", "a/b/2/x"]
 
     async def test_list_agrees_with_info(self, store: BlobStore) -> None:
@@ -293,18 +295,18 @@ class TestPrefixes:
     async def test_an_unknown_prefix_lists_nothing(self, store: BlobStore) -> None:
         assert await keys_under(store, "zzz") == []
 
-    async def test_deletes_and_counts_what_is_under_it(self, store: BlobStore) -> None:
+    async def test_deleting_a_prefix_returns_the_number_of_blobs(self, store: BlobStore) -> None:
         assert await store.delete_prefix("a/b") == 2
         assert await keys_under(store, "") == ["a/bc/1", "a/d", "e"]
         assert await store.delete_prefix("a/b") == 0
 
-    async def test_two_may_delete_the_same_prefix(self, store: BlobStore) -> None:
+    async def test_concurrent_deletions_of_a_prefix_succeed(self, store: BlobStore) -> None:
         for number in range(60):
             await store.put(f"many/{number}", b"1")
         await asyncio.gather(*(store.delete_prefix("many") for _ in range(3)))
         assert await keys_under(store, "many") == []
 
-    async def test_everything_cannot_be_deleted_by_an_empty_prefix(self, store: BlobStore) -> None:
+    async def test_an_empty_prefix_cannot_be_deleted(self, store: BlobStore) -> None:
         with pytest.raises(BlobKeyInvalid):
             await store.delete_prefix("")
         assert await keys_under(store, "") == sorted(self.KEYS)
@@ -366,12 +368,12 @@ async def test_keys_that_mean_different_things_in_different_stores_are_refused(
     assert not (tmp_path / "out").exists()
 
 
-async def test_a_store_that_answers_is_ready(store: BlobStore) -> None:
+async def test_a_reachable_store_is_ready(store: BlobStore) -> None:
     assert await store.is_ready() is True
 
 
 class TestTrouble:
-    async def test_a_folder_that_is_gone_is_not_ready(self, tmp_path: Path) -> None:
+    async def test_a_missing_folder_is_not_ready(self, tmp_path: Path) -> None:
         store = open_blob_store(str(tmp_path / "blobs"), folder=tmp_path / "unused")
         (tmp_path / "blobs").rmdir()
         assert await store.is_ready() is False
@@ -411,7 +413,7 @@ class TestTrouble:
         assert not (tmp_path / "unused").exists()
 
 
-async def test_memory_stays_flat_while_a_large_file_goes_in_and_out(tmp_path: Path) -> None:
+async def test_a_large_file_is_never_held_in_memory(tmp_path: Path) -> None:
     size_mib = 256
     with (tmp_path / "in").open("wb") as file:
         file.truncate(size_mib * MIB)

@@ -66,7 +66,7 @@ class TestLinks:
         assert path.samefile(blob)
         assert path.read_bytes() == b"first"
 
-    async def test_it_may_come_again_to_the_same_path(
+    async def test_a_blob_can_be_linked_to_the_same_path_again(
         self, blobs: BlobStore, tmp_path: Path
     ) -> None:
         blob = place_of_blob(tmp_path)
@@ -80,14 +80,14 @@ class TestLinks:
         await blobs.get_to_read(KEY, path)
         assert path.read_bytes() == b"second"
 
-    async def test_it_stays_when_the_blob_is_deleted(
+    async def test_the_local_file_remains_when_the_blob_is_deleted(
         self, blobs: BlobStore, tmp_path: Path
     ) -> None:
         await blobs.get_to_read(KEY, tmp_path / "out")
         await blobs.delete(KEY)
         assert (tmp_path / "out").read_bytes() == b"first"
 
-    async def test_the_blob_stays_when_the_path_is_removed_or_written_anew(
+    async def test_the_blob_remains_when_the_local_path_is_removed_or_replaced(
         self, blobs: BlobStore, tmp_path: Path
     ) -> None:
         path = tmp_path / "out"
@@ -124,7 +124,7 @@ class TestCopies:
         assert not (tmp_path / "out").is_symlink()
         assert (tmp_path / "out").read_bytes() == b"first"
 
-    async def test_it_is_copied_to_another_file_system(
+    async def test_a_blob_is_copied_to_another_file_system(
         self, blobs: BlobStore, other_filesystem: Path
     ) -> None:
         await blobs.get_to_read(KEY, other_filesystem / "out")
@@ -132,7 +132,7 @@ class TestCopies:
         assert (other_filesystem / "out").read_bytes() == b"first"
         assert names_in(other_filesystem) == ["out"]
 
-    async def test_it_is_copied_from_a_store_that_is_no_folder(self, tmp_path: Path) -> None:
+    async def test_a_blob_of_a_bucket_is_copied(self, tmp_path: Path) -> None:
         store = memory_blob_store()
         await store.put(KEY, b"first")
         await store.get_to_read(KEY, tmp_path / "out")
@@ -151,9 +151,7 @@ async def test_an_absent_blob_raises_the_usual_error(kind: str, tmp_path: Path) 
     assert names_in(tmp_path) in ([], ["blobs"])
 
 
-async def test_a_confined_child_reads_a_blob_where_it_lies(
-    blobs: BlobStore, tmp_path: Path
-) -> None:
+async def test_a_confined_child_reads_a_blob_in_place(blobs: BlobStore, tmp_path: Path) -> None:
     blob = place_of_blob(tmp_path)
     await blobs.put_file(KEY, make_clip(tmp_path / "clip.mp4", Clip(duration_s=Fraction(1))))
     with open_job_folders("test") as place:

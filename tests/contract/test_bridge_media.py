@@ -193,7 +193,7 @@ window.renderReady = compare();</script>"""
 
 
 @pytest.mark.spec("4.4")
-def test_files_over_64_mib_come_whole_and_in_parts(tmp_path: Path) -> None:
+def test_files_over_64_mib_are_served_whole_and_in_ranges(tmp_path: Path) -> None:
     """Once, an answer of 90 MiB hung the film for ever; then, it was refused."""
     size = MAX_BODY_BYTES + (1 << 20) + 1
     path = tmp_path / "large"

@@ -44,7 +44,7 @@ async def render(app: AppHarness, bundle: bytes, **asked: Any) -> dict[str, Any]
 
 
 @pytest.mark.parametrize("driven_by", ["bridge", "calls"])
-async def test_slices_and_sound_of_a_bundle(
+async def test_a_bundle_with_a_runtime_is_rendered_in_slices_with_sound(
     app: AppHarness, tmp_path: Path, driven_by: str
 ) -> None:
     bundle = packed(tmp_path / "bundle", drivenBy=driven_by)
@@ -61,7 +61,9 @@ async def test_slices_and_sound_of_a_bundle(
     assert (await app.count_stored())[1] == 2
 
 
-async def test_what_the_runtime_reports_is_the_reason(app: AppHarness, tmp_path: Path) -> None:
+async def test_an_error_reported_by_the_runtime_fails_the_render(
+    app: AppHarness, tmp_path: Path
+) -> None:
     bundle = packed(tmp_path / "bundle", failsAt=3)
     asked = {"width": 320, "height": 180, "fps": 10, "duration_ms": 500}
     ended = await render(app, bundle, **asked)

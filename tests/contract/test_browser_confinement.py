@@ -130,7 +130,7 @@ SOUND_AND_CANVAS = """(async () => {
 
 
 @pytest.mark.parametrize("confinement", list(Confinement))
-def test_no_thread_comes_before_those_of_others(confinement: Confinement) -> None:
+def test_no_thread_of_chromium_has_a_raised_priority(confinement: Confinement) -> None:
     """Chromium asks for realtime threads when it plays sound; it must go on without them."""
     available(confinement)
     with realtime_if_allowed(), open_browser(confinement=confinement) as browser:
@@ -139,7 +139,7 @@ def test_no_thread_comes_before_those_of_others(confinement: Confinement) -> Non
         assert_ordinary_threads(tab)
 
 
-def test_a_viewer_s_browser_has_ordinary_threads_too() -> None:
+def test_the_browser_of_tests_has_no_realtime_threads() -> None:
     with realtime_if_allowed(), open_tab() as tab:
         assert tab.run(SOUND_AND_CANVAS) == [0x12, 0x34, 0x56, 255]
         assert_ordinary_threads(tab)
@@ -168,7 +168,7 @@ def test_nothing_but_limited_folders_can_be_written(browser: Browser) -> None:
     assert all("size=" in options for options in writable.values())
 
 
-def test_doctor_says_what_the_kernel_says(browser: Browser) -> None:
+def test_doctor_reports_what_the_kernel_enforces(browser: Browser) -> None:
     """Compare its words with a reading of its own, from outside the namespaces."""
     pids = [pid for pid in descendants(browser.pid) if runs_chromium(pid)]
     fields = [
@@ -197,7 +197,7 @@ def runs_chromium(pid: int) -> bool:
     return Path(f"/proc/{pid}/exe").readlink().name.endswith("headless-shell")
 
 
-def test_doctor_notices_variables_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_leaked_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRAMEKILN_API_KEY", SECRET)
     with subprocess.Popen(["/bin/sleep", "600"]) as leaky:
         found = our_variables([Path(f"/proc/{leaky.pid}")])
@@ -301,7 +301,7 @@ def show_until_it_fails(
 
 
 @pytest.mark.parametrize("confinement", Confinement)
-def test_a_page_with_too_much_memory_is_named(confinement: Confinement) -> None:
+def test_a_page_over_the_memory_limit_fails_by_name(confinement: Confinement) -> None:
     available(confinement)
     bomb = """<script>const kept = []; setInterval(() => {
         kept.push(new Uint8Array(64 << 20).fill(1)) }, 1)</script>"""
@@ -318,14 +318,14 @@ def test_a_page_with_too_much_memory_is_named(confinement: Confinement) -> None:
         (BrowserLimits(threads=128), "more than 128 threads"),
     ],
 )
-def test_a_page_with_too_many_windows_is_named(limits: BrowserLimits, named: str) -> None:
+def test_a_page_with_too_many_windows_fails_by_name(limits: BrowserLimits, named: str) -> None:
     opened = "<script>for (let i = 0; i < 60; i++) open('about:blank', i, 'noopener')</script>"
     with pytest.raises(PageOverLimit, match=named):
         show_until_it_fails(opened, limits)
 
 
 @pytest.mark.parametrize("confinement", Confinement)
-def test_a_full_disk_is_named(confinement: Confinement) -> None:
+def test_a_page_that_fills_the_disk_fails_by_name(confinement: Confinement) -> None:
     available(confinement)
     with pytest.raises(PageOverLimit, match="more than 64 MiB of disk"):
         show_until_it_fails("<p>x", BrowserLimits(disk_mib=64), confinement, download)

@@ -87,7 +87,7 @@ def test_the_sandbox_has_no_network(namespaces: int) -> None:
     assert ours != theirs
 
 
-def test_the_sandbox_has_none_of_the_machine_s_files(namespaces: int) -> None:
+def test_the_sandbox_has_no_files_of_the_machine(namespaces: int) -> None:
     root = Path(f"/proc/{namespaces}/root")
     assert not any((root / name).exists() for name in ("etc/passwd", "root", "home", "var/lib"))
     assert sorted(entry.name for entry in (root / "etc").iterdir()) == [
@@ -145,7 +145,7 @@ def kill_at_frame_3(browser: Browser, done: int, _count: int) -> None:
         os.kill(browser.pid, signal.SIGKILL)
 
 
-def test_a_browser_killed_mid_film_is_replaced(tmp_path: Path) -> None:
+def test_a_browser_killed_during_a_film_is_replaced(tmp_path: Path) -> None:
     warm = WarmBrowser()
     killed = []
 
@@ -180,7 +180,7 @@ def test_a_browser_that_died_idle_is_replaced(tmp_path: Path) -> None:
     assert not another.is_alive
 
 
-def test_a_browser_has_one_owner() -> None:
+def test_a_browser_is_not_shared_between_owners() -> None:
     warm = WarmBrowser()
     warm.start()
     with warm.use("one") as first:
@@ -194,7 +194,7 @@ def test_a_browser_has_one_owner() -> None:
     warm.close()
 
 
-def test_a_slowed_browser_lets_others_go_first_and_is_replaced() -> None:
+def test_a_browser_with_lowered_priority_is_replaced() -> None:
     warm = WarmBrowser()
     with warm.use("one") as slow, open_page(slow, SIZE):
         slow.slow_down()
@@ -259,7 +259,7 @@ async def test_film_work_restarts_when_chromium_loses_a_frame() -> None:
     assert stopped
 
 
-async def test_a_verdict_in_a_damaged_browser_is_not_final() -> None:
+async def test_an_error_in_a_damaged_browser_is_retried() -> None:
     pool = FilmThreadPool(1)
     browsers: list[Browser] = []
 
@@ -286,7 +286,7 @@ async def test_a_verdict_in_a_damaged_browser_is_not_final() -> None:
 
 
 @pytest.mark.parametrize(("verdict", "tries"), [(PageThrew, 1), (PageBlocked, 2)])
-async def test_a_verdict_counts_once_it_is_proven(
+async def test_an_error_of_the_page_is_raised_once_it_is_confirmed(
     verdict: type[CompositionFailed], tries: int
 ) -> None:
     pool = FilmThreadPool(1)
@@ -351,7 +351,7 @@ def test_raw_memory_shows_what_the_page_shows(browser: Browser) -> None:
         assert np.all(pixels == (30, 20, 10, 255))
 
 
-def test_memory_of_another_page_is_noticed(browser: Browser) -> None:
+def test_memory_of_another_page_is_detected(browser: Browser) -> None:
     with open_page(browser, SIZE) as other, open_page(browser, SIZE) as page:
         wrong = locate(other)
         load(page, "<body style='background:#f00'>")
@@ -360,7 +360,7 @@ def test_memory_of_another_page_is_noticed(browser: Browser) -> None:
             grabber.grab(0, 0, empty())
 
 
-def test_a_difference_later_is_noticed_too(browser: Browser) -> None:
+def test_a_later_difference_is_detected(browser: Browser) -> None:
     """Frames in between are not compared; the next check finds what went wrong."""
     with open_page(browser, SIZE) as page:
         right = locate(page)
@@ -374,7 +374,7 @@ def test_a_difference_later_is_noticed_too(browser: Browser) -> None:
             shifted.grab(329, 32_900_000, empty())
 
 
-def test_memory_that_is_gone_is_a_dead_browser(browser: Browser) -> None:
+def test_missing_frame_memory_means_a_dead_browser(browser: Browser) -> None:
     with pytest.raises(BrowserDied, match="frame memory is gone"):
         Framebuffer(Block(browser.pid, 8), SIZE).read_into(empty())
 
@@ -384,7 +384,7 @@ def test_frame_memory_is_found_when_chromium_drops_frames(browser: Browser) -> N
         assert locate(page).size == page.size
 
 
-def test_a_small_page_is_taken_by_screenshots(browser: Browser) -> None:
+def test_a_small_page_is_captured_by_screenshots(browser: Browser) -> None:
     with open_page(browser, FrameSize(16, 16)) as page:
         with pytest.raises(FramebufferNotFound):
             locate(page)
@@ -393,6 +393,6 @@ def test_a_small_page_is_taken_by_screenshots(browser: Browser) -> None:
         assert reason == "16x16 is too small to find the frame memory"
 
 
-def test_a_refused_command_says_which(browser: Browser) -> None:
+def test_a_refused_command_is_named(browser: Browser) -> None:
     with pytest.raises(ProtocolError, match=r"Nonsense\.do"):
         browser.connection.call("Nonsense.do", session=None, within_s=TIMEOUT_S)

@@ -76,19 +76,21 @@ def make(film: FilmOrder, browser: Browser, path: Path) -> FilmResult:
     return make_film(film, browser, path, limits=FILM_LIMITS)
 
 
-def test_transforms_opacity_clips_groups_and_visibility(browser: Browser) -> None:
+def test_composed_frames_match_chromium_for_all_supported_motion(browser: Browser) -> None:
     # Enlarged text fills much of this small frame, and may lie one pixel apart.
     check(list(likenesses(order(PAGE), browser, every=1)), least=0.98)
 
 
 @pytest.mark.parametrize("name", GOLDENS)
-def test_goldens_look_the_same_both_ways(browser: Browser, tmp_path: Path, name: str) -> None:
+def test_goldens_look_the_same_composed_and_filmed(
+    browser: Browser, tmp_path: Path, name: str
+) -> None:
     assets = LocalAssets(tmp_path, stock_makers())
     film = FilmOrder(GoldenComposition(FOLDER / name).html, assets=assets)
     check(list(likenesses(film, browser, every=4)))
 
 
-def test_what_does_not_move_is_exact(browser: Browser) -> None:
+def test_moves_by_whole_pixels_are_exact(browser: Browser) -> None:
     html = """<style>body { margin: 0; background: #234; color: #fff; font: 21px "DejaVu Sans" }
       p { position: absolute; left: 33px; top: 41px; margin: 0; animation: jump 2s steps(1) both }
       @keyframes jump { 50% { transform: translate(13px, 7px) } }</style><p>Whole pixels</p>"""
@@ -157,7 +159,7 @@ OBSTACLES = {
 
 
 @pytest.mark.parametrize("reason", OBSTACLES)
-def test_other_motion_is_named(browser: Browser, reason: str) -> None:
+def test_a_page_that_cannot_be_composed_names_the_reason(browser: Browser, reason: str) -> None:
     film = order(OBSTACLES[reason])
     with (
         open_page_renderer(film, browser, FILM_LIMITS) as filmed,
@@ -167,7 +169,7 @@ def test_other_motion_is_named(browser: Browser, reason: str) -> None:
         pass
 
 
-def test_short_films_are_filmed_unless_that_is_forced(browser: Browser) -> None:
+def test_a_short_film_is_not_composed_automatically(browser: Browser) -> None:
     film = replace(order(PAGE, PageMethod.AUTO), duration_ms=500)
     with open_renderer(film, browser, FILM_LIMITS) as renderer:
         record = renderer.take_record()

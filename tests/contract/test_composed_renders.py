@@ -33,7 +33,7 @@ async def rendered(app: AppHarness, html: str, workers: int) -> tuple[bytes, dic
     return film.content, record
 
 
-async def test_workers_agree_and_everything_is_recorded_and_counted(app: AppHarness) -> None:
+async def test_several_workers_compose_one_film_and_record_it(app: AppHarness) -> None:
     one, record = await rendered(app, PAGE, 1)
     assert (record["composed_frames"], record["differing_slices"]) == (120, 0)
     assert record["filmed_reason"] is None

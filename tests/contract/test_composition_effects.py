@@ -38,7 +38,7 @@ class TestWaveform:
     })()"""
     STYLE = "<style>#root { width: 400px; height: 100px }</style>"
 
-    def test_bars_stand_where_the_sound_is(self, load: Load, host: RecordingHost) -> None:
+    def test_bars_are_at_the_frequency_of_the_sound(self, load: Load, host: RecordingHost) -> None:
         # 32 of 64 bins reach up to 12 kHz; the tone is in the last quarter of them.
         host.samples = tone(10_500)
         screen = load(self.STYLE + scene(self.PAGE))
@@ -60,18 +60,18 @@ class TestWaveform:
         assert ink[3] == 0
 
     @pytest.mark.parametrize("mode", MODES)
-    def test_every_mode_draws(self, load: Load, host: RecordingHost, mode: str) -> None:
+    def test_every_mode_draws_something(self, load: Load, host: RecordingHost, mode: str) -> None:
         host.samples = tone(3000)
         page = self.PAGE.replace("target", f'mode="{mode}" target')
         assert sum(load(self.STYLE + scene(page)).at(1000, self.INK)) > 0.02
 
-    def test_lasts_as_long_as_its_target(self, load: Load) -> None:
+    def test_a_waveform_lasts_as_long_as_its_target(self, load: Load) -> None:
         screen = load(
             scene(self.PAGE.replace("src", "sourcein=2s sourceout=5s src"), "mode=contain")
         )
         assert screen.at(0, "[w.durationMs, root.durationMs]") == [3000, 3000]
 
-    def test_a_target_that_is_not_there(self, load: Load) -> None:
+    def test_a_missing_target_is_an_error(self, load: Load) -> None:
         with pytest.raises(PageThrew, match='ef-waveform#w target="song"'):
             load(scene("<ef-waveform id=w target=song></ef-waveform>"))
 
@@ -84,7 +84,7 @@ class TestMotionBlur:
         " background: white; animation: move 1s linear both }</style>"
     )
 
-    def test_what_moves_is_smeared_along_its_way(self, load: Load) -> None:
+    def test_a_moving_element_is_blurred_along_its_path(self, load: Load) -> None:
         box = "<ef-motionblur><div id=box></div></ef-motionblur>"
         picture = load(self.MOVE + scene(box)).picture(100)
         # 1200 px/s for half a thirtieth of a second: 20 px behind the box, which is at 220.

@@ -37,7 +37,7 @@ def test_every_frame_shows_its_source_frame(browser: Browser) -> None:
         assert [film.code(n) for n in range(30)] == list(range(30, 60))
 
 
-def test_a_stored_file_is_asked_for_by_its_id(browser: Browser) -> None:
+def test_a_stored_file_is_requested_by_its_id(browser: Browser) -> None:
     for name in ("file-id", "asset-id", "fileId"):
         clip = f'<ef-video {name}="{STORED}"></ef-video>'
         with load_composition(browser, group(clip)) as film:
@@ -45,7 +45,7 @@ def test_a_stored_file_is_asked_for_by_its_id(browser: Browser) -> None:
             assert film.code(4) == 4
 
 
-def test_a_longer_duration_holds_the_last_picture_of_the_window(browser: Browser) -> None:
+def test_a_longer_duration_holds_the_last_frame_of_the_source(browser: Browser) -> None:
     clip = f'<ef-video src="{CLIP}" sourceout="500ms" duration="2s"></ef-video>'
     with load_composition(browser, group(clip, "")) as film:
         assert film.facts.duration_ms == 2000
@@ -56,7 +56,7 @@ def test_a_longer_duration_holds_the_last_picture_of_the_window(browser: Browser
         assert len(film.host.asked) <= 2
 
 
-def test_a_pinned_instant_stands_still(browser: Browser) -> None:
+def test_current_time_shows_one_frame_without_sound(browser: Browser) -> None:
     clip = f'<ef-video src="{CLIP}" current-time="1s" duration="2s"></ef-video>'
     with load_composition(browser, group(clip, "")) as film:
         assert [film.code(n) for n in (0, 30)] == [30, 30]
@@ -75,7 +75,7 @@ SIZES = {
 
 
 @pytest.mark.parametrize(("style", "box", "asked"), SIZES.values(), ids=SIZES)
-def test_the_box_of_a_video(
+def test_the_size_of_a_video_follows_its_style(
     browser: Browser, style: str, box: list[float], asked: tuple[int, int]
 ) -> None:
     with load_composition(
@@ -188,7 +188,7 @@ def test_captions_of_a_stored_file_follow_its_own_time(browser: Browser) -> None
         assert [film.at(n, said).strip() for n in (0, 14, 16, 30)] == ["one", "one", "two", "two"]
 
 
-def test_a_native_video_keeps_its_looks(browser: Browser) -> None:
+def test_a_native_video_keeps_its_style(browser: Browser) -> None:
     style = (
         "<style>@keyframes go { to { transform: translateX(100px) } }"
         "#v { width: 50%; margin: 10px; border: 5px solid red; animation: go 2s linear }</style>"
@@ -202,14 +202,14 @@ def test_a_native_video_keeps_its_looks(browser: Browser) -> None:
         assert boxes(film, "#v + canvas") == [60, 10, 170, 130]
 
 
-def test_a_native_clip_that_stands_still_shows_its_first_picture(browser: Browser) -> None:
+def test_a_paused_native_video_shows_its_first_frame(browser: Browser) -> None:
     html = f'<html data-duration-ms="2000"><video width="320" src="{CLIP}"></video>'
     with load_composition(browser, html) as film:
         assert [film.code(n) for n in (0, 30)] == [0, 0]
         assert film.facts.plan["media"][0]["gain"] == 0
 
 
-def test_a_loop_is_planned_turn_by_turn(browser: Browser) -> None:
+def test_each_turn_of_a_loop_is_planned(browser: Browser) -> None:
     html = group(f'<audio loop src="{SONG}"></audio>', 'duration="25s"')
     with load_composition(browser, html) as film:
         turns = [(m["startMs"], m["endMs"], m["sourceInMs"]) for m in film.facts.plan["media"]]
@@ -239,12 +239,12 @@ NAMED = {
 
 
 @pytest.mark.parametrize(("content", "words"), NAMED.items(), ids=NAMED.values())
-def test_30_what_cannot_be_had_is_named(browser: Browser, content: str, words: str) -> None:
+def test_30_missing_media_is_named(browser: Browser, content: str, words: str) -> None:
     with pytest.raises(PageThrew, match=words), load_composition(browser, group(content)):
         pass
 
 
-def test_a_base_address_makes_relative_ones_whole(browser: Browser) -> None:
+def test_relative_addresses_are_resolved_against_the_base(browser: Browser) -> None:
     html = '<!doctype html><html><head><base href="https://media.example/"></head><body>' + group(
         '<ef-video src="clip.mp4"></ef-video>'
     )
@@ -253,7 +253,7 @@ def test_a_base_address_makes_relative_ones_whole(browser: Browser) -> None:
         assert film.code(3) == 3
 
 
-def test_media_known_late_are_waited_for_before_initializers(browser: Browser) -> None:
+def test_initializers_run_after_late_media_is_known(browser: Browser) -> None:
     html = group(f'<ef-video src="{CLIP}"></ef-video>', "") + (
         "<script>root.initializer = (it) => { it.dataset.length = it.durationMs }</script>"
     )

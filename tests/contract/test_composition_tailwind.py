@@ -6,12 +6,12 @@ from tests.support.composition_screen import Load, RecordingHost, scene
 
 
 class TestTailwind:
-    def test_the_size_of_the_root_comes_from_classes(self, load: Load, host: RecordingHost) -> None:
+    def test_classes_set_the_size_of_the_root(self, load: Load, host: RecordingHost) -> None:
         screen = load('<ef-timegroup id=root duration=2s class="w-[1920px] h-[1080px]">')
         assert screen.at(0, "[root.clientWidth, root.clientHeight]") == [1920, 1080]
         assert host.asked.count("/__framekiln/tailwind.js") == 1
 
-    def test_layout_values_and_colours(self, load: Load) -> None:
+    def test_utility_classes_set_layout_values_and_colours(self, load: Load) -> None:
         html = scene(
             '<div id=flex class="flex items-center justify-center w-[600px] h-[100px]">'
             '<b id=dot class="w-[60px] h-5 bg-[#ff8000] opacity-50 rounded-full"></b></div>'
@@ -35,7 +35,7 @@ class TestTailwind:
         screen = load(scene(script, 'duration=2s class="w-[800px] h-[450px]"'))
         assert screen.at(0, "window.seen") == 800
 
-    def test_classes_that_a_script_sets_later(self, load: Load) -> None:
+    def test_classes_set_by_scripts_are_styled(self, load: Load) -> None:
         screen = load(scene("<div id=late></div>", 'duration=2s class="w-[800px] h-[450px]"'))
         screen.at(0, "0")
         screen.page.evaluate("late.className = 'w-[123px]'")
@@ -55,7 +55,7 @@ class TestTailwind:
             + scene("<h1 id=head>x</h1>", 'duration=2s class="w-[80px]"'),
         ],
     )
-    def test_pages_that_were_not_made_for_it(self, load: Load, html: str) -> None:
+    def test_pages_without_utility_classes_are_unchanged(self, load: Load, html: str) -> None:
         assert load(html).at(0, "getComputedStyle(head).marginTop") != "0px"
 
     @pytest.mark.parametrize(
@@ -66,10 +66,10 @@ class TestTailwind:
             '<script src="https://cdn.example/tailwindcss"></script><b id=box class="block w-75">',
         ],
     )
-    def test_plain_pages_that_were(self, load: Load, html: str) -> None:
+    def test_plain_pages_with_utility_classes_are_styled(self, load: Load, html: str) -> None:
         assert load(html).at(0, "box.offsetWidth") == 300
 
-    def test_a_configuration_for_the_copy_that_is_out_of_reach(self, load: Load) -> None:
+    def test_the_configuration_of_an_unreachable_cdn_script_is_applied(self, load: Load) -> None:
         head = (
             '<!doctype html><html><head><script src="https://cdn.example/tailwindcss"></script>'
             "<script>tailwind.config = { theme: { extend: { colors: { brand: '#123456' },"
@@ -81,7 +81,7 @@ class TestTailwind:
         style = "(({ backgroundColor: c, opacity: o }) => [c, o])(getComputedStyle(box))"
         assert screen.at(200, style) == ["rgb(18, 52, 86)", "0.2"]
 
-    def test_no_time_passes_and_every_run_is_the_same(self, load: Load) -> None:
+    def test_compiling_classes_takes_no_page_time_and_is_deterministic(self, load: Load) -> None:
         html = scene('<b class="p-4 text-red-500 animate-pulse">x</b>', "duration=1s class=w-40")
         sheet = "document.head.querySelector('style:last-of-type').textContent"
         first, second = load(html), load(html)

@@ -35,7 +35,7 @@ FOUR_WORDS = "Hello, big wide world!"
 
 
 class TestText:
-    def test_words_begin_one_after_the_other(self, load: Load) -> None:
+    def test_words_start_one_after_the_other(self, load: Load) -> None:
         text = f'<ef-text stagger="100ms" style="animation: fade 1s linear">{FOUR_WORDS}</ef-text>'
         screen = load(scene(text))
         assert screen.at(0, units("s.textContent")) == ["Hello,", "big", "wide", "world!"]
@@ -46,7 +46,7 @@ class TestText:
         assert screen.at(500, OPACITY) == [0.5, 0.4, 0.3, 0.2]
         assert screen.at(2000, OPACITY) == [1, 1, 1, 1]
 
-    def test_the_easing_bends_the_row(self, load: Load) -> None:
+    def test_the_easing_distributes_the_stagger_offsets(self, load: Load) -> None:
         text = f'<ef-text stagger="100ms" easing="steps(3, jump-end)">{FOUR_WORDS}</ef-text>'
         offsets = load(scene(text)).at(0, units("s.staggerOffsetMs"))
         assert offsets == [0, 100, 200, 300]
@@ -69,7 +69,9 @@ class TestText:
             ('mode="contain"', '<ef-text id=t duration="2.5s">a b c d</ef-text>', 2500),
         ],
     )
-    def test_length(self, load: Load, attributes: str, text: str, expected_ms: int) -> None:
+    def test_the_duration_follows_from_the_mode_and_the_words(
+        self, load: Load, attributes: str, text: str, expected_ms: int
+    ) -> None:
         screen = load(scene(text, attributes))
         assert screen.at(0, "[root.durationMs, t.durationMs]") == [expected_ms, expected_ms]
 
@@ -84,7 +86,7 @@ class TestText:
         screen = load(scene(f'<ef-text style="{style}">{FOUR_WORDS}</ef-text>'))
         assert screen.at(500, OPACITY) == [0.5, 0.4, 0.3, 0.2]
 
-    def test_a_delay_in_a_rule_is_not_handed_on(self, load: Load) -> None:
+    def test_a_delay_in_a_rule_is_not_inherited_by_segments(self, load: Load) -> None:
         rule = "<style>.soft { animation: fade 1s linear 700ms both }</style>"
         screen = load(scene(f'{rule}<ef-text class="soft">a b</ef-text>'))
         assert screen.at(500, OPACITY) == [0.5, 0.5]
@@ -115,7 +117,7 @@ class TestText:
         assert indexes[3] == [3, 0]
         assert indexes[4] == [4, 1]
 
-    def test_looks_like_the_text_it_was(self, load: Load) -> None:
+    def test_segments_do_not_change_the_layout_of_the_text(self, load: Load) -> None:
         style = "font: 24px serif; width: 300px"
         plain = f"{FOUR_WORDS} and <br> more of it here"
         boxes = (
@@ -163,7 +165,7 @@ class TestText:
         screen = load(scene(f"<ef-text class=pop>a</ef-text>{script}"))
         assert screen.at(200, OPACITY) == [0.2]
 
-    def test_numbers_for_styles(self, load: Load) -> None:
+    def test_each_segment_has_a_seed_variable(self, load: Load) -> None:
         screen = load(scene("<ef-text>a b</ef-text>"))
         seeds = screen.at(0, units("+c.getPropertyValue('--ef-seed')"))
         assert seeds == [0, pytest.approx(153 / 233)]
@@ -217,7 +219,7 @@ class TestCaptions:
         assert screen.at(2200, SHOWN) == ["", "", "", ""]
         assert screen.at(2600, SHOWN) == ["", "Bye", "", "Bye"]
 
-    def test_length_is_that_of_the_data(self, load: Load) -> None:
+    def test_the_duration_is_that_of_the_captions(self, load: Load) -> None:
         screen = load(self.inline(CAPTIONS).replace('mode="fixed" duration="4s"', "mode=contain"))
         assert screen.at(0, "root.durationMs") == 3200
 
@@ -238,7 +240,7 @@ class TestCaptions:
         screen = load(scene(f"<ef-captions id=captions>{PARTS}</ef-captions>{script}"))
         assert screen.at(700, SHOWN)[1] == "Hello"
 
-    def test_the_clock_is_that_of_the_video_beside(self, load: Load) -> None:
+    def test_captions_follow_the_time_of_their_video(self, load: Load) -> None:
         video = '<ef-video src="https://media.example/talk.mp4" offset="1s"></ef-video>'
         rule = "<style>ef-captions-active-word { animation: fade 1s linear both }</style>"
         page = self.inline(CAPTIONS).replace("<ef-captions ", f"{video}<ef-captions ")
@@ -248,7 +250,7 @@ class TestCaptions:
         opacity = "+getComputedStyle(captions.children[1]).opacity"
         assert screen.at(1800, opacity) == pytest.approx(0.2)
 
-    def test_the_active_word_starts_anew_with_each_word(self, load: Load) -> None:
+    def test_animations_of_the_active_word_restart_with_each_word(self, load: Load) -> None:
         rule = "<style>ef-captions-active-word { animation: fade 1s linear both }</style>"
         screen = load(rule + self.inline(CAPTIONS))
         opacity = "+getComputedStyle(captions.children[1]).opacity"
@@ -257,7 +259,7 @@ class TestCaptions:
         seed = "+getComputedStyle(captions.children[1]).getPropertyValue('--ef-word-seed')"
         assert screen.at(1100, seed) == pytest.approx(153 / 233)
 
-    def test_empty_parts_are_not_seen_even_with_a_display_of_their_own(self, load: Load) -> None:
+    def test_empty_parts_are_hidden_whatever_their_display(self, load: Load) -> None:
         rule = "<style>ef-captions-active-word { display: block; padding: 9px }</style>"
         screen = load(rule + self.inline(CAPTIONS))
         assert screen.at(550, "captions.children[1].offsetHeight") == 0
@@ -278,7 +280,9 @@ class TestCaptions:
             ),
         ],
     )
-    def test_captions_that_cannot_be_had(self, load: Load, element: str, words: list[str]) -> None:
+    def test_missing_captions_are_an_error(
+        self, load: Load, element: str, words: list[str]
+    ) -> None:
         with pytest.raises(PageThrew) as raised:
             load(scene(f"{element}</ef-captions>"))
         for word in words:

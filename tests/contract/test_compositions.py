@@ -173,7 +173,7 @@ def test_animations_follow_the_nearest_timed_element_and_start_again(browser: Br
         assert film.at(76, opacity) == pytest.approx(1, abs=0.001)
 
 
-def test_17_smil(browser: Browser) -> None:
+def test_17_smil_animations_follow_their_scene(browser: Browser) -> None:
     svg = (
         "<svg width=200 height=20><rect width=10 height=10>"
         "<animate attributeName=x from=0 to=100 dur=2s fill=freeze /></rect></svg>"
@@ -201,7 +201,7 @@ def test_24_odd_sizes_are_made_even(browser: Browser) -> None:
         assert (size.width_px, size.height_px, len(warnings)) == (322, 202, 1)
 
 
-def test_27_render_data_is_left_alone(browser: Browser) -> None:
+def test_27_render_data_of_the_page_is_unchanged(browser: Browser) -> None:
     script = "<script>window.EF_RENDER_DATA = { title: 'mine' }</script>"
     with load_composition(browser, script + group("", duration="1s")) as film:
         assert film.at(0, "window.EF_RENDER_DATA") == {"title": "mine"}
@@ -239,7 +239,7 @@ def test_a_still_composition_is_drawn_once(browser: Browser) -> None:
         assert film.facts.plan["isDeclarative"] is True
 
 
-def test_what_takes_no_time_in_a_sequence_is_warned_of(browser: Browser) -> None:
+def test_a_child_of_a_sequence_without_duration_causes_a_warning(browser: Browser) -> None:
     html = group('<ef-timegroup id="empty"></ef-timegroup>' + scene(1), mode="sequence")
     with load_composition(browser, html) as film:
         assert film.facts.duration_ms == 1000
@@ -247,7 +247,7 @@ def test_what_takes_no_time_in_a_sequence_is_warned_of(browser: Browser) -> None
         assert warning.startswith("ef-timegroup#empty has no length of its own")
 
 
-def test_wrappers_of_players_leave_no_box_and_controls_are_not_seen(browser: Browser) -> None:
+def test_player_elements_have_no_box_and_controls_are_hidden(browser: Browser) -> None:
     html = (
         '<ef-configuration><ef-preview style="padding:50px">'
         + group(
@@ -262,7 +262,7 @@ def test_wrappers_of_players_leave_no_box_and_controls_are_not_seen(browser: Bro
         assert film.facts.width_px == 320
 
 
-def test_a_page_that_brings_its_own_elements_gets_ours(browser: Browser) -> None:
+def test_elements_defined_by_the_page_are_replaced_by_ours(browser: Browser) -> None:
     script = "<script>customElements.define('ef-timegroup', class extends HTMLElement {})</script>"
     with load_composition(browser, script + group("", duration="1s")) as film:
         assert film.at(15, "root.ownCurrentTimeMs") == 500
@@ -276,7 +276,9 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("script", "words"), BROKEN.items(), ids=BROKEN.values())
-def test_what_authors_throw_ends_the_film(browser: Browser, script: str, words: str) -> None:
+def test_an_error_thrown_by_the_page_fails_the_film(
+    browser: Browser, script: str, words: str
+) -> None:
     html = f'<ef-timegroup id="r" duration="1s"></ef-timegroup><script>{script}</script>'
     # Chromium may tell of it only with the next frame.
     with pytest.raises(PageThrew, match=words), load_composition(browser, html) as film:

@@ -91,7 +91,7 @@ def run(carry_out: CarryOut, folder: Path) -> Run:
     return run
 
 
-async def test_reports_and_result_come_out_and_prints_do_not_matter(
+async def test_reports_and_result_are_returned_despite_printed_lines(
     carry_out: CarryOut, folder: Path
 ) -> None:
     heard: list[dict[str, Any]] = []
@@ -109,7 +109,7 @@ async def test_an_order_may_be_long(run: Run) -> None:
 
 @pytest.mark.parametrize("way", ["started", "forked"])
 @pytest.mark.parametrize("isolation", Isolation)
-async def test_the_child_sees_what_it_was_given_and_nothing_else(
+async def test_the_child_sees_only_the_given_files(
     isolation: Isolation,
     way: str,
     folders: SandboxFolders,
@@ -161,9 +161,7 @@ async def test_given_files_and_those_in_the_folder_can_be_read(
     assert await run("read", path=str(brought)) == {"text": "two"}
 
 
-async def test_a_given_file_with_another_name_stays_as_it_is(
-    run: Run, folders: SandboxFolders
-) -> None:
+async def test_a_file_with_a_second_link_is_not_changed(run: Run, folders: SandboxFolders) -> None:
     blob, given = folders.sources.with_name("blob"), folders.sources / "given"
     blob.write_text("of many names")
     blob.chmod(0o644)
@@ -182,7 +180,7 @@ async def test_a_given_file_with_another_name_stays_as_it_is(
     assert await run("read", readable=(given,), path=str(given))
 
 
-async def test_a_file_with_another_name_is_never_handed_over(
+async def test_a_file_with_a_second_link_is_never_made_writable(
     run: Run, folders: SandboxFolders, folder: Path
 ) -> None:
     blob = folders.sources.with_name("blob")
@@ -205,14 +203,14 @@ async def test_threads_are_allowed(run: Run) -> None:
     assert await run("use_threads") == {"ran": list(range(8))}
 
 
-async def test_our_errors_come_out_as_themselves(run: Run) -> None:
+async def test_framekiln_errors_are_raised_with_their_class(run: Run) -> None:
     with pytest.raises(UnreadableMedia, match=r"^a\.mp4: no$") as caught:
         await run("raise_own_error")
     assert caught.value.details == {"track": 3}
     assert caught.value.code == "unreadable_media"
 
 
-async def test_other_errors_come_out_with_their_name(run: Run) -> None:
+async def test_other_errors_are_raised_with_their_name(run: Run) -> None:
     with pytest.raises(ConfinedFailed, match="KeyError: 'who knows'"):
         await run("raise_foreign_error")
 
@@ -244,7 +242,7 @@ async def test_limits_hold_in_every_sandbox(
         ("one_endless_line", LIMITS, "reports"),
     ],
 )
-async def test_over_a_limit_the_child_is_ended_and_the_error_names_it(
+async def test_a_child_over_a_limit_is_ended_and_the_limit_named(
     run: Run, task: str, limits: ResourceLimits, limit: str
 ) -> None:
     with pytest.raises(ConfinedKilled) as caught:
@@ -262,7 +260,7 @@ async def test_a_crash_is_reported_with_its_signal(run: Run, task: str, name: st
 @pytest.mark.parametrize(
     "task", ["exit_without_result", "exit_with_zero", "close_everything", "fork_bomb"]
 )
-async def test_no_answer_is_a_failure(run: Run, task: str) -> None:
+async def test_a_child_without_a_result_is_a_failure(run: Run, task: str) -> None:
     with pytest.raises(ConfinedFailed):
         await run(task)
 

@@ -109,7 +109,7 @@ def test_errors_of_the_source_leave_the_child_alive(session: ConfinedSession, fi
         (message({"fetch": "all"}), "invalid answer"),
     ],
 )
-def test_a_bad_child_is_an_error_of_its_source_and_others_go_on(
+def test_a_broken_child_fails_only_its_source(
     forked: SessionPool, file: Path, request_: dict[str, Any], what: str
 ) -> None:
     with forked.open(LIMITS) as session:
@@ -123,13 +123,15 @@ def test_a_bad_child_is_an_error_of_its_source_and_others_go_on(
         assert reader.ask({"start": 1, "count": 2}) == {"text": "bc"}
 
 
-def test_a_child_that_crashes_while_it_opens(session: ConfinedSession, file: Path) -> None:
+def test_a_crash_while_opening_is_an_error_of_the_source(
+    session: ConfinedSession, file: Path
+) -> None:
     with pytest.raises(ConfinedKilled, match=r"source\.txt: the decoder crashed"):
         session.open(HOSTILE, file, {"do": "crash"})
     assert session.open(READER, file, {}).ask({"count": 1}) == {"text": "a"}
 
 
-def test_a_film_does_not_start_decoders_for_ever(forked: SessionPool, file: Path) -> None:
+def test_the_number_of_restarted_decoders_is_limited(forked: SessionPool, file: Path) -> None:
     with forked.open(LIMITS) as session:
         for _ in range(3):
             with pytest.raises(SourceKillsDecoder, match="crashed on this file twice"):
@@ -146,7 +148,7 @@ def test_a_child_that_hangs_is_killed(forked: SessionPool, file: Path) -> None:
                 hostile.ask({"do": "hang"})
 
 
-def test_a_child_that_spins_is_killed(forked: SessionPool, file: Path) -> None:
+def test_a_child_that_uses_too_much_cpu_is_killed(forked: SessionPool, file: Path) -> None:
     with forked.open(replace(LIMITS, request_cpu_s=1)) as session:
         hostile = session.open(HOSTILE, file, {})
         with pytest.raises(SourceKillsDecoder, match="processor time for one request"):
@@ -252,7 +254,7 @@ def test_a_closed_session_leaves_no_process(pool: SessionPool, file: Path) -> No
     assert process.wait() is not None
 
 
-def test_sessions_wait_for_a_place(file: Path) -> None:
+def test_sessions_wait_for_a_free_slot(file: Path) -> None:
     pool = SessionPool([SOURCES], at_once=1)
     opened = threading.Event()
 

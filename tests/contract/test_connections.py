@@ -113,7 +113,7 @@ async def read_answer(reader: asyncio.StreamReader) -> bytes:
         return await reader.readuntil(b" bytes")
 
 
-async def test_headers_that_do_not_end() -> None:
+async def test_incomplete_headers_end_the_connection() -> None:
     async with serving(SHORT) as dialer:
         slow = [await dialer.send(b"GET / HTTP/1.1\r\nHost: a\r\nX: ") for _ in range(20)]
         silent = await dialer.send(b"")
@@ -124,7 +124,7 @@ async def test_headers_that_do_not_end() -> None:
         assert await read_all(silent[0]) == b""
 
 
-async def test_headers_that_do_not_end_on_a_used_connection() -> None:
+async def test_incomplete_headers_end_a_reused_connection() -> None:
     async with serving(SHORT) as dialer:
         reader, writer = await dialer.send(GET)
         assert (await read_answer(reader)).endswith(b"0 bytes")
@@ -132,7 +132,7 @@ async def test_headers_that_do_not_end_on_a_used_connection() -> None:
         assert (await read_all(reader)).startswith(b"HTTP/1.1 408 ")
 
 
-async def test_a_body_that_stops() -> None:
+async def test_a_stalled_body_ends_the_connection() -> None:
     async with serving(SHORT) as dialer:
         reader, _ = await dialer.send(POST + b"x" * 10)
         answer = await read_all(reader)
@@ -140,14 +140,14 @@ async def test_a_body_that_stops() -> None:
     assert b"the body brought less than 1024 bytes in 0.5 s" in answer
 
 
-async def test_a_body_that_nobody_reads_is_not_taken_for_ever() -> None:
+async def test_an_unread_body_ends_the_connection() -> None:
     async with serving(SHORT) as dialer:
         early = POST.replace(b"POST /", b"POST /early").replace(b"5000", b"50000000")
         reader, _ = await dialer.send(early + b"x" * 10)
         assert (await read_all(reader)).endswith(b"0 bytes")
 
 
-async def test_connections_beyond_the_limits() -> None:
+async def test_connections_over_the_limits_are_refused() -> None:
     async with serving(replace(LIMITS, connections_per_address=2)) as dialer:
         first, second = await dialer.send(GET), await dialer.send(GET)
         await read_answer(first[0])
@@ -197,7 +197,7 @@ async def test_a_request_names_one_host() -> None:
         assert (await read_all(old[0])).startswith(b"HTTP/1.1 200 ")
 
 
-async def test_requests_that_are_sent_ahead() -> None:
+async def test_pipelined_requests_are_answered_within_limits() -> None:
     async with serving(LIMITS) as dialer:
         reader, _ = await dialer.send(3 * GET + POST + b"x" * 5000 + GET)
         answers = [await read_answer(reader) for _ in range(5)]
@@ -221,7 +221,7 @@ async def test_an_upgrade_that_is_not_offered_is_ignored() -> None:
         assert (await read_answer(reader)).endswith(b"0 bytes")
 
 
-def test_a_slow_body_may_go_on_for_as_long_as_bytes_keep_coming() -> None:
+def test_a_slow_body_is_accepted_while_bytes_arrive() -> None:
     limits, request = replace(LIMITS, body_timeout_s=30), object()
     waiting = WaitingTime()
     for now in range(0, 3600, 10):
@@ -235,7 +235,7 @@ def test_a_slow_body_may_go_on_for_as_long_as_bytes_keep_coming() -> None:
     assert verdicts == [False, False, False, False, True, True]
 
 
-def test_each_request_has_its_own_time() -> None:
+def test_each_request_has_its_own_timeout() -> None:
     limits = replace(LIMITS, head_timeout_s=10)
     waiting = WaitingTime()
     for now in range(0, 1000, 7):
@@ -244,7 +244,7 @@ def test_each_request_has_its_own_time() -> None:
     assert not waiting.is_over(Phase.NOTHING, None, limits=limits, now=9000)
 
 
-def test_a_long_rest_of_a_body_ends_the_connection() -> None:
+def test_a_long_unread_rest_of_a_body_ends_the_connection() -> None:
     waiting = WaitingTime()
     assert not waiting.is_over(Phase.UNREAD_BODY, None, limits=LIMITS, now=0)
     waiting.received_bytes += MAX_UNREAD_BYTES

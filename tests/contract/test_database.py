@@ -176,14 +176,14 @@ class TestPool:
 
 
 class TestMigrate:
-    def test_second_run_applies_nothing(self, empty_conninfo: str) -> None:
+    def test_a_second_migration_changes_nothing(self, empty_conninfo: str) -> None:
         expected = pending(empty_conninfo)
         assert expected[0] == "0001_jobs"
         assert migrate(empty_conninfo) == expected
         assert pending(empty_conninfo) == []
         assert migrate(empty_conninfo) == []
 
-    def test_pending_changes_nothing(self, empty_conninfo: str) -> None:
+    def test_listing_pending_migrations_changes_nothing(self, empty_conninfo: str) -> None:
         pending(empty_conninfo)
         with psycopg.connect(empty_conninfo) as connection:
             tables = connection.execute("SELECT 1 FROM pg_tables WHERE schemaname = 'public'")
@@ -195,7 +195,7 @@ class TestMigrate:
         url = f"postgresql://{parts['user']}@/{parts['dbname']}?host={host}"
         assert "0001_jobs" in migrate(url)
 
-    async def test_processes_starting_at_once(self, empty_conninfo: str) -> None:
+    async def test_concurrent_processes_migrate_once(self, empty_conninfo: str) -> None:
         results = await asyncio.gather(
             *(asyncio.to_thread(migrate, empty_conninfo) for _ in range(4))
         )
@@ -213,7 +213,7 @@ class TestMigrate:
             row = connection.execute("SELECT to_regclass('half'), to_regclass('note')").fetchone()
         assert row == (None, "note")
 
-    def test_killed_half_way_does_not_block_the_next(
+    def test_a_killed_migration_does_not_block_the_next(
         self, empty_conninfo: str, notes: Path
     ) -> None:
         slow = notes / "0002_slow.sql"
@@ -291,7 +291,7 @@ class TestNotifications:
                 while await _read_counter(database) < 200:
                     assert await follower.wait(TIMEOUT_S)
 
-    async def test_crash_wakes_all_followers_and_listening_goes_on(
+    async def test_a_database_crash_wakes_all_listeners_and_listening_continues(
         self, fragile_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(pool, "ACQUIRE_TIMEOUT_S", TIMEOUT_S)

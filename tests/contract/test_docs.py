@@ -167,7 +167,7 @@ def test_every_route_has_its_heading() -> None:
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_relative_link_leads_somewhere(page: Path) -> None:
+def test_every_relative_link_has_a_target(page: Path) -> None:
     for link in LINK.findall(prose(page)):
         if re.match(r"[a-z]+:", link):
             continue

@@ -116,12 +116,12 @@ def test_a_script_of_the_page_draws_on_such_a_canvas_itself(browser: Browser) ->
     assert greens(browser, html) == [3] * FRAMES
 
 
-def test_a_worker_that_closes_itself_holds_nothing_up(browser: Browser) -> None:
+def test_a_worker_that_closes_itself_does_not_block_the_film(browser: Browser) -> None:
     # Like any browser, Chromium loses what it drew in its last breath.
     assert len(greens(browser, page(TAKE % "close()"))) == FRAMES
 
 
-def test_messages_of_the_author_are_all_a_worker_hears(browser: Browser) -> None:
+def test_workers_receive_only_messages_of_the_page(browser: Browser) -> None:
     worker = """
       const heard = [];
       addEventListener("message", ({ data }) => {

@@ -119,7 +119,7 @@ async def show(postgres: EmbeddedPostgres, setting: str) -> str:
     return str(row[0])
 
 
-async def test_data_outlives_a_stop_and_a_crash(open_folder: Path) -> None:
+async def test_data_survives_a_stop_and_a_crash(open_folder: Path) -> None:
     folder = open_folder / "pg"
     async with running(folder) as postgres:
         await write_note(postgres, "first")
@@ -142,7 +142,7 @@ async def test_data_outlives_a_stop_and_a_crash(open_folder: Path) -> None:
         assert await read_notes(postgres) == ["first", "second"]
 
 
-async def test_nobody_else_can_enter_and_it_is_not_root(open_folder: Path) -> None:
+async def test_other_users_cannot_connect_and_the_server_is_not_root(open_folder: Path) -> None:
     folder = open_folder / "pg"
     async with running(folder):
         assert mode_of(folder) & 0o067 == 0, "others can enter, or its group can read"
@@ -154,7 +154,7 @@ async def test_nobody_else_can_enter_and_it_is_not_root(open_folder: Path) -> No
     assert mode_of(open_folder) == 0o711, "a foreign folder was changed"
 
 
-async def test_pid_file_of_a_stranger_does_not_block(open_folder: Path) -> None:
+async def test_a_pid_file_of_another_process_does_not_block(open_folder: Path) -> None:
     folder = open_folder / "pg"
     async with running(folder) as postgres:
         await write_note(postgres, "kept")
@@ -187,7 +187,7 @@ async def test_orphaned_server_is_ended_before_the_next(
         assert await read_notes(postgres) == ["by the orphan"]
 
 
-async def test_path_too_long_for_a_socket(open_folder: Path) -> None:
+async def test_a_path_too_long_for_a_socket_is_supported(open_folder: Path) -> None:
     folder = open_folder / ("long" * 20) / ("longer" * 20)
     folder.mkdir(parents=True)
     postgres_folder = folder / "pg"
@@ -201,7 +201,7 @@ async def test_path_too_long_for_a_socket(open_folder: Path) -> None:
     assert not sockets.exists(), "something was left outside the data folder"
 
 
-async def test_folder_name_with_odd_signs(open_folder: Path) -> None:
+async def test_special_characters_in_the_folder_name_are_supported(open_folder: Path) -> None:
     folder = open_folder / 'it\'s, "odd" \u00e4 100%'
     folder.mkdir()
     async with running(folder / "pg") as postgres:
@@ -212,7 +212,7 @@ async def test_folder_name_with_odd_signs(open_folder: Path) -> None:
 @pytest.mark.skipif(
     os.geteuid() != 0, reason="not run by root, who alone can give PostgreSQL a user of its own"
 )
-async def test_closed_ancestor_is_neither_an_obstacle_nor_opened(open_folder: Path) -> None:
+async def test_an_unreadable_parent_folder_keeps_its_mode(open_folder: Path) -> None:
     closed = open_folder / "closed"
     closed.mkdir(mode=0o700)
     (closed / "data").mkdir(mode=0o755)
@@ -240,7 +240,7 @@ async def test_data_of_another_major_is_refused(open_folder: Path) -> None:
     assert "\n" not in refused.value.message
 
 
-async def test_server_dies_with_its_starter(open_folder: Path) -> None:
+async def test_the_server_ends_with_its_parent(open_folder: Path) -> None:
     folder = open_folder / "pg"
     starter = start_starter(folder)
     assert starter.stdout

@@ -77,7 +77,7 @@ async def test_a_callback_before_the_retry_of_a_dead_worker_counts(
     assert len(endpoint_receiver.requests) == 1
 
 
-async def test_a_heartbeat_gives_more_time(
+async def test_a_heartbeat_extends_the_deadline(
     endpoints: EndpointHarness, endpoint_receiver: TlsReceiver
 ) -> None:
     run, url = await start_accepted_run(endpoints, endpoint_receiver, callback_timeout_ms=60_000)
@@ -94,7 +94,7 @@ async def test_a_heartbeat_gives_more_time(
     assert ask["deadline_at"] == answer.json()["deadline_at"]
 
 
-async def test_an_early_heartbeat_gives_more_time(
+async def test_a_heartbeat_before_the_response_extends_the_deadline(
     endpoints: EndpointHarness, endpoint_receiver: TlsReceiver
 ) -> None:
     def answer(request: ReceivedRequest) -> Answer:
@@ -113,7 +113,7 @@ async def test_an_early_heartbeat_gives_more_time(
     assert (await endpoints.get_step(run))["status"] == "waiting_external"
 
 
-async def test_no_callback_in_time(
+async def test_a_missing_callback_times_out(
     endpoints: EndpointHarness, endpoint_receiver: TlsReceiver
 ) -> None:
     run, first = await start_accepted_run(endpoints, endpoint_receiver, callback_timeout_ms=60_000)
@@ -191,7 +191,7 @@ async def test_an_output_that_is_nested_too_deep_fails_the_step(
 
 
 @pytest.mark.parametrize("value", ["NaN", r'"\u0000"', r'"\ud800"', "1e999"])
-async def test_an_output_that_cannot_be_kept_fails_the_step(
+async def test_an_output_that_cannot_be_stored_fails_the_step(
     endpoints: EndpointHarness, endpoint_receiver: TlsReceiver, value: str
 ) -> None:
     run, url = await start_accepted_run(endpoints, endpoint_receiver)
@@ -202,7 +202,7 @@ async def test_an_output_that_cannot_be_kept_fails_the_step(
     assert (await endpoints.get_step(run))["error"]["code"] == "invalid_output"
 
 
-async def test_fields_that_only_a_model_knows_fail_no_run(
+async def test_unknown_fields_do_not_fail_the_run(
     endpoints: EndpointHarness, endpoint_receiver: TlsReceiver
 ) -> None:
     run, url = await start_accepted_run(endpoints, endpoint_receiver)

@@ -85,7 +85,7 @@ def called_back(ours: Receiver, count: int) -> list[Any]:
     return [json.loads(each.body) for each in ours.requests if each.method == "POST"]
 
 
-def test_finds_the_red_thing_and_calls_back_once(example: str) -> None:
+def test_the_example_finds_the_red_object_and_calls_back_once(example: str) -> None:
     with Receiver() as ours:
         ours.answer_by(serve)
         body = order(ours, "once")
@@ -109,7 +109,7 @@ def test_finds_the_red_thing_and_calls_back_once(example: str) -> None:
         assert found == pytest.approx((left, top, right + 1, bottom + 1), abs=8)
 
 
-def test_refuses_what_is_not_signed(example: str) -> None:
+def test_the_example_refuses_unsigned_requests(example: str) -> None:
     with Receiver() as ours:
         body = order(ours, "forged")
         for headers in ({}, signed(body, new_secret()), signed(body + b" ")):
@@ -117,7 +117,7 @@ def test_refuses_what_is_not_signed(example: str) -> None:
         assert ours.requests == []
 
 
-def test_says_when_it_failed(example: str) -> None:
+def test_the_example_reports_failures(example: str) -> None:
     with Receiver() as ours:
         ours.answer_by(lambda each: Answer(200 if each.method == "POST" else 404))
         body = order(ours, "missing")

@@ -210,7 +210,7 @@ class TestRequests:
 
 
 class TestAnswers:
-    async def test_a_failure_that_may_pass_is_tried_again(
+    async def test_a_temporary_failure_is_retried(
         self, endpoints: EndpointHarness, endpoint_receiver: TlsReceiver
     ) -> None:
         endpoint_receiver.answer_next(
@@ -252,7 +252,7 @@ class TestAnswers:
         assert request_json(endpoint_receiver.requests[-1])["attempt"] == 4
         assert (await endpoints.pipelines.get_run(run))["status"] == "succeeded"
 
-    async def test_an_endpoint_that_takes_too_long(
+    async def test_a_slow_endpoint_times_out(
         self, endpoints: EndpointHarness, endpoint_receiver: TlsReceiver
     ) -> None:
         endpoint_receiver.answer(NO_ANSWER)
@@ -291,7 +291,7 @@ class TestAnswers:
         await endpoints.send_due()
         assert await endpoints.get_output(run) == {"metadata": {}, "annotations": []}
 
-    async def test_archived_while_an_attempt_waits(
+    async def test_archiving_an_endpoint_fails_its_waiting_attempts(
         self, endpoints: EndpointHarness, endpoint_receiver: TlsReceiver
     ) -> None:
         endpoint = await endpoints.create_endpoint(endpoint_receiver.url())
@@ -353,7 +353,7 @@ class TestDeadWorkers:
         assert len(set(keys)) == 1
         assert (await endpoints.pipelines.get_run(run))["status"] == "succeeded"
 
-    async def test_a_database_that_is_away_before_sending_costs_no_attempt(
+    async def test_a_database_outage_before_the_request_costs_no_attempt(
         self, endpoints: EndpointHarness, endpoint_receiver: TlsReceiver, postgres: PostgresServer
     ) -> None:
         endpoint_receiver.answer(DONE)
@@ -375,7 +375,7 @@ class TestDeadWorkers:
         assert [request_json(each)["attempt"] for each in endpoint_receiver.requests] == [1]
         assert (await endpoints.get_step(run))["status"] == "succeeded"
 
-    async def test_two_jobs_for_one_attempt(
+    async def test_two_jobs_for_one_attempt_send_one_request(
         self, endpoints: EndpointHarness, endpoint_receiver: TlsReceiver
     ) -> None:
         endpoint_receiver.answer(DONE)
@@ -388,7 +388,7 @@ class TestDeadWorkers:
 
 
 class TestSlots:
-    async def test_answers_and_acceptances_let_the_next_through(
+    async def test_responses_and_acceptances_release_the_concurrency_limit(
         self, endpoints: EndpointHarness, endpoint_receiver: TlsReceiver
     ) -> None:
         endpoint_receiver.answer_next(Answer(202), DONE)
@@ -400,7 +400,7 @@ class TestSlots:
             await endpoints.run_job(job)
         assert await endpoints.take_jobs() == []
 
-    async def test_a_step_keeps_to_its_own_limit(
+    async def test_a_step_has_its_own_concurrency_limit(
         self, endpoints: EndpointHarness, endpoint_receiver: TlsReceiver
     ) -> None:
         line = endpoints.pipelines

@@ -73,7 +73,7 @@ async def get(
 
 
 class TestDownload:
-    async def test_content_arrives_with_its_type(self, receiver: Receiver) -> None:
+    async def test_content_is_returned_with_its_type(self, receiver: Receiver) -> None:
         receiver.answer(Answer(body=b"x" * 700_000, headers={"Content-Type": "video/mp4"}))
         fetched, body = await get(allowing(receiver), receiver.url("/clip.mp4?a=1"))
         assert body == b"x" * 700_000
@@ -84,7 +84,7 @@ class TestDownload:
             status=200,
         )
 
-    async def test_asks_for_plain_bytes(self, receiver: Receiver) -> None:
+    async def test_uncompressed_content_is_requested(self, receiver: Receiver) -> None:
         await get(allowing(receiver), receiver.url())
         assert receiver.requests[0].headers["accept-encoding"] == "identity"
 
@@ -113,9 +113,7 @@ class TestDownload:
         receiver.answer(Answer(body=b"direct"))
         assert (await get(allowing(receiver), receiver.url()))[1] == b"direct"
 
-    async def test_compressed_content_is_not_taken_for_the_content(
-        self, receiver: Receiver
-    ) -> None:
+    async def test_compressed_content_is_refused(self, receiver: Receiver) -> None:
         receiver.answer(Answer(body=b"\x1f\x8b", headers={"Content-Encoding": "gzip"}))
         with pytest.raises(FetchFailedPermanently, match="gzip"):
             await get(allowing(receiver), receiver.url())
@@ -147,7 +145,7 @@ class TestAddresses:
         assert ":443 to FRAMEKILN_FETCH_ALLOW" in caught.value.message
         assert caught.value.details["host"] == host.strip("[]").lower()
 
-    async def test_one_private_answer_among_public_ones_is_enough(self) -> None:
+    async def test_one_private_address_among_public_ones_is_refused(self) -> None:
         names = FixedResolver(mixed_test=["93.184.216.34", "127.0.0.1"])
         with pytest.raises(FetchRefused, match=r"mixed\.test is not a public host") as caught:
             await get(GuardedFetcher(resolve=names), "https://mixed.test/")
@@ -170,7 +168,7 @@ class TestAddresses:
         assert (await get(fetcher, f"http://media.test:{receiver.port}/"))[1] == b"here"
 
     @pytest.mark.parametrize("answers", [{}, {"media_test": []}])
-    async def test_a_name_without_address_may_have_one_later(
+    async def test_a_name_without_an_address_is_retryable(
         self, answers: dict[str, Sequence[str]]
     ) -> None:
         with pytest.raises(FetchFailed, match=r"media\.test") as caught:
@@ -286,11 +284,11 @@ class TestCaps:
         assert caught.value.code == "fetch_too_large"
         assert caught.value.details["max_bytes"] == 10
 
-    async def test_content_at_the_limit_is_taken(self, receiver: Receiver) -> None:
+    async def test_content_at_the_limit_is_accepted(self, receiver: Receiver) -> None:
         receiver.answer(Answer(body=b"x" * 10))
         assert (await get(allowing(receiver), receiver.url(), max_bytes=10))[0].size_bytes == 10
 
-    async def test_an_endless_answer_is_cut_off(self) -> None:
+    async def test_an_endless_response_is_stopped_at_the_limit(self) -> None:
         async def send_endlessly(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
             while True:
@@ -308,7 +306,7 @@ class TestCaps:
                 )
         assert len(taken) <= 1_000_000
 
-    async def test_an_answer_that_drips_is_given_up(self) -> None:
+    async def test_a_slow_response_times_out(self) -> None:
         async def send_slowly(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
             while True:
@@ -326,7 +324,7 @@ class TestCaps:
                     await get(fetcher, f"http://127.0.0.1:{port}/", within_s=limit_s)
         assert caught.value.retryable
 
-    async def test_a_server_that_says_nothing_is_given_up(self, receiver: Receiver) -> None:
+    async def test_a_silent_server_times_out(self, receiver: Receiver) -> None:
         receiver.answer(NO_ANSWER)
         with pytest.raises(FetchFailed) as caught:
             await get(allowing(receiver), receiver.url(), within_s=0.3)
@@ -367,7 +365,7 @@ class TestFailures:
             await get(GuardedFetcher(frozenset({"127.0.0.1"})), url)
         assert caught.value.retryable
 
-    async def test_content_cut_short_is_noticed(self) -> None:
+    async def test_truncated_content_is_an_error(self) -> None:
         async def stop_early(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
             await writer.drain()
@@ -395,7 +393,7 @@ class TestRequest:
         assert (sent.method, sent.path, sent.body) == ("POST", "/hook", b"{}")
         assert sent.headers["webhook-id"] == "1"
 
-    async def test_redirects_are_answers(self, receiver: Receiver) -> None:
+    async def test_redirects_are_returned_and_not_followed(self, receiver: Receiver) -> None:
         receiver.answer(Answer(302, headers={"Location": "https://127.0.0.2/"}))
         response = await self.post(allowing(receiver), receiver.url())
         assert response == 302
@@ -408,7 +406,7 @@ class TestRequest:
             await self.post(GuardedFetcher(), "https://127.1/")
         assert receiver.requests == []
 
-    async def test_caps_the_answer(self, receiver: Receiver) -> None:
+    async def test_limits_the_size_of_the_response(self, receiver: Receiver) -> None:
         receiver.answer(Answer(body=b"x" * 101))
         with pytest.raises(FetchTooLarge):
             await self.post(allowing(receiver), receiver.url())

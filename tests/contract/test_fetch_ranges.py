@@ -18,7 +18,7 @@ def allowing(receiver: Receiver) -> GuardedFetcher:
 PART = Answer(206, b"cdef", {"Content-Range": "bytes 2-5/9", "ETag": '"a"'})
 
 
-async def test_a_part_comes_with_its_version(receiver: Receiver) -> None:
+async def test_a_range_is_returned_with_the_version_of_the_file(receiver: Receiver) -> None:
     receiver.answer(PART)
     part = await allowing(receiver).download_part(receiver.url(), 2, 6, within_s=TIMEOUT_S)
     assert part == FetchedPart(b"cdef", ContentVersion(9, '"a"', None), None)
@@ -26,7 +26,7 @@ async def test_a_part_comes_with_its_version(receiver: Receiver) -> None:
     assert "if-range" not in receiver.requests[-1].headers
 
 
-async def test_a_known_version_is_the_condition(receiver: Receiver) -> None:
+async def test_a_known_version_is_sent_as_a_condition(receiver: Receiver) -> None:
     receiver.answer(PART)
     fetcher, known = allowing(receiver), ContentVersion(9, '"a"', None)
     await fetcher.download_part(receiver.url(), 2, 6, version=known, within_s=TIMEOUT_S)
@@ -44,7 +44,7 @@ async def test_a_server_without_ranges_is_recognized(receiver: Receiver) -> None
         assert await asked is None
 
 
-async def test_a_part_that_breaks_off_fails(receiver: Receiver) -> None:
+async def test_a_truncated_range_is_an_error(receiver: Receiver) -> None:
     receiver.answer(replace(PART, body=b"cd"))
     with pytest.raises(FetchFailed, match="sent 2 bytes of a part"):
         await allowing(receiver).download_part(receiver.url(), 2, 6, within_s=TIMEOUT_S)

@@ -180,7 +180,7 @@ class TestBytes:
         with av.open(path) as container:
             return 8 * sum(packet.size for packet in container.demux(video=0)) / 6
 
-    def test_more_care_and_a_lower_factor_take_more_bytes(
+    def test_a_slower_preset_and_a_lower_crf_give_more_bytes(
         self, browser: Browser, tmp_path: Path
     ) -> None:
         ways: list[dict[str, Any]] = [{"crf": 40.5}, {}, {}]
@@ -192,14 +192,12 @@ class TestBytes:
         assert sizes == sorted(sizes)
         assert sizes[2] > 1.2 * sizes[1] > 1.2 * sizes[0]
 
-    def test_a_factor_of_zero_is_a_film_that_players_know(
-        self, browser: Browser, tmp_path: Path
-    ) -> None:
+    def test_crf_zero_gives_a_playable_film(self, browser: Browser, tmp_path: Path) -> None:
         with av.open(self.made(browser, tmp_path, crf=0)) as container:
             assert container.streams.video[0].codec_context.profile == "High"
 
     @pytest.mark.parametrize("extension", ["mp4", "webm"])
-    def test_a_rate_is_kept_by_pictures_that_could_take_more(
+    def test_the_configured_bit_rate_is_kept(
         self, browser: Browser, tmp_path: Path, extension: str
     ) -> None:
         path = self.made(browser, tmp_path, extension, videoBitrate=500_000)

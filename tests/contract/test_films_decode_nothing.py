@@ -59,7 +59,7 @@ def _opens_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_opens_nothing")
-def test_a_film_of_a_page(
+def test_filming_a_page_opens_no_source_in_this_process(
     browser: Browser, assets: LocalAssets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = FilmOrder(
@@ -72,7 +72,7 @@ def test_a_film_of_a_page(
 
 
 @pytest.mark.usefixtures("_opens_nothing")
-def test_a_film_of_layers(
+def test_filming_layers_opens_no_source_in_this_process(
     browser: Browser, assets: LocalAssets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = config_of(

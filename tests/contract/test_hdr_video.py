@@ -52,7 +52,7 @@ def check_patches(rgb: np.ndarray, *, off: int) -> None:
     assert np.abs(colours[len(GREYS) :] - primaries).max() <= 4 * off
 
 
-def test_a_frame_of_a_page_or_layer(film: Path) -> None:
+def test_frames_for_pages_and_layers_are_tone_mapped(film: Path) -> None:
     for width, height in ((WIDTH, PATCH_PX), (WIDTH // 2, PATCH_PX // 2)):
         with FrameSource(film, width_px=width, height_px=height) as source:
             check_patches(source.rgba_at(Fraction(100)), off=4)
@@ -90,7 +90,7 @@ def test_a_picture_in_rgb_is_mapped_as_one_in_planes(size: tuple[int, int]) -> N
             assert np.abs(rgba[..., :3] - wanted).max() <= 16
 
 
-def test_its_tracks_and_thumbnails(film: Path, tmp_path: Path) -> None:
+def test_tracks_and_thumbnails_are_tone_mapped(film: Path, tmp_path: Path) -> None:
     made = process_video(film, tmp_path, report=lambda _: None)
     assert made.tracks[0].reason is not None
     for track_id in (1, -1):
@@ -173,7 +173,7 @@ def test_wide_colours_of_ordinary_light_become_those_of_bt709(
     ],
     ids=["10 bits", "8 bits"],
 )
-def test_what_browsers_would_play_is_encoded_anew_all_the_same(
+def test_hdr_video_is_encoded_even_if_browsers_play_its_codec(
     tmp_path: Path, make: Callable[[Path], Path]
 ) -> None:
     made = process_video(make(tmp_path / "a.mp4"), tmp_path / "made", report=lambda _: None)

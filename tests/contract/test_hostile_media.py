@@ -135,7 +135,7 @@ HOSTILE_MEDIA = {
 
 
 @pytest.mark.parametrize("name", HOSTILE_MEDIA)
-async def test_what_is_no_video_is_refused(tmp_path: Path, name: str) -> None:
+async def test_files_that_are_not_video_are_refused(tmp_path: Path, name: str) -> None:
     source = tmp_path / "a.mp4"
     source.write_bytes(HOSTILE_MEDIA[name])
     error = await refused(OVERVIEW_TASK, source)
@@ -208,7 +208,7 @@ async def test_absurd_sounds_are_refused_by_what_is_wrong(tmp_path: Path, name: 
     assert message in error.message
 
 
-async def test_sounds_that_lie_about_their_length_cost_what_they_have(tmp_path: Path) -> None:
+async def test_a_false_duration_of_a_sound_costs_no_memory(tmp_path: Path) -> None:
     for number, data in enumerate(mislabelled_sounds(tmp_path).values()):
         source = tmp_path / str(number) / "a.m4a"
         source.parent.mkdir()

@@ -144,9 +144,7 @@ async def organization_of(app: AppHarness) -> OrganizationId:
     return (await app.services.identity.authenticate(app.key)).organization.id
 
 
-async def test_those_who_want_a_source_at_once_share_one_download(
-    app: AppHarness, media: MediaServer
-) -> None:
+async def test_concurrent_requests_share_one_download(app: AppHarness, media: MediaServer) -> None:
     organization = await organization_of(app)
     before = len(media.requests)
     media.answer_next(Answer(body=b"film", delay_s=0.3))
@@ -250,7 +248,7 @@ async def test_a_render_that_fails_keeps_its_warnings(app: AppHarness) -> None:
 
 @pytest.mark.spec("4.3", "7")
 @pytest.mark.parametrize("element", ELEMENTS)
-async def test_a_source_that_is_no_media_is_named(
+async def test_a_source_that_is_not_media_is_named(
     app: AppHarness, media: MediaServer, element: str
 ) -> None:
     code, message = await failure(app, within(element, media.url(f"/nonsense?{element}")))
@@ -303,7 +301,7 @@ async def test_a_source_over_the_limit_is_named(
         assert "larger than 1000 bytes" in message
 
 
-async def test_a_server_that_stumbles_is_asked_again(
+async def test_a_temporary_server_error_is_retried(
     app: AppHarness, media: MediaServer, tmp_path: Path
 ) -> None:
     for element in ("img", "ef-image", "ef-video"):
@@ -347,14 +345,14 @@ FINE = {
 
 
 @pytest.mark.parametrize("body", FINE.values(), ids=FINE)
-async def test_what_is_not_missed_does_no_harm(
+async def test_missing_files_that_are_not_shown_do_not_fail_the_render(
     app: AppHarness, media: MediaServer, body: str
 ) -> None:
     info = await app.render(body.format(url=media.url("/gone.png")), **SMALL)
     assert info["status"] == "complete", info["error"]
 
 
-async def test_a_page_that_asks_again_and_again_asks_the_other_server_once(
+async def test_repeated_requests_of_a_page_reach_the_server_once(
     app: AppHarness, media: MediaServer
 ) -> None:
     """Each try was a request, and a warning."""

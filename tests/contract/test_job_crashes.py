@@ -59,7 +59,7 @@ def restarted_postgres(fragile_postgres: PostgresServer) -> PostgresServer:
 
 
 class TestCrashes:
-    async def test_killed_worker_loses_its_job_to_another(
+    async def test_the_job_of_a_killed_worker_is_requeued(
         self, queue: JobQueue, database: Database, conninfo: str
     ) -> None:
         await defer(queue, database, job("hold"))
@@ -85,7 +85,7 @@ class TestCrashes:
             await wait_until(is_empty(queue))
         assert len(stuck.runs) == 1
 
-    async def test_worker_taken_for_dead_changes_nothing_and_goes_on(
+    async def test_a_worker_presumed_dead_changes_nothing_and_continues(
         self, queue: JobQueue, database: Database
     ) -> None:
         """Its job runs elsewhere as attempt 2; the first run's end must not end the second."""

@@ -81,7 +81,7 @@ class TestDeferring:
 
 
 class TestWorking:
-    async def test_two_workers_share_and_delete_what_succeeded(
+    async def test_two_workers_share_jobs_and_delete_finished_ones(
         self, queue: JobQueue, database: Database
     ) -> None:
         left, right = BlockingHandler(), BlockingHandler()

@@ -152,7 +152,9 @@ class TestRunningLimit:
         async with open_queue(conninfo, limits=[LIMIT]) as limited:
             yield limited
 
-    async def test_jobs_beyond_it_wait(self, limited: JobQueue, database: Database) -> None:
+    async def test_jobs_over_the_running_limit_wait(
+        self, limited: JobQueue, database: Database
+    ) -> None:
         flooder, other = new_organization(), new_organization()
         handler = TurnHandler()
         await defer(limited, database, *jobs_of(flooder, 3))
@@ -178,7 +180,7 @@ class TestRunningLimit:
         async with workers(limited, handler, count=4, queues=["render"]):
             assert [await handler.next() for _ in range(4)] == [str(organization.id)] * 4
 
-    async def test_who_may_not_run_is_not_yielded_to(
+    async def test_jobs_do_not_yield_to_organizations_at_their_limit(
         self, limited: JobQueue, database: Database
     ) -> None:
         full, mine = uuid4(), uuid4()
@@ -190,7 +192,9 @@ class TestRunningLimit:
             assert not await limited.should_yield("files", OrganizationId(mine))
 
 
-async def test_a_long_job_yields_to_who_has_none(queue: JobQueue, database: Database) -> None:
+async def test_a_long_job_yields_to_an_organization_without_a_slot(
+    queue: JobQueue, database: Database
+) -> None:
     mine, other = uuid4(), uuid4()
     handler = TurnHandler()
     await defer(queue, database, *jobs_of(str(mine), 3))

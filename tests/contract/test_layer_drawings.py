@@ -42,7 +42,7 @@ def assets(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
 
 
 class TestDrawnByChromium:
-    def test_text_has_its_colours_its_box_and_its_place(
+    def test_text_has_the_configured_colours_box_and_position(
         self, browser: Browser, assets: LocalAssets
     ) -> None:
         style = {"text": "Hg", "fontSize": 60, "color": "#ff0000", "backgroundColor": "#0000ff"}
@@ -86,7 +86,7 @@ class TestDrawnByChromium:
             assert not any("larger than its box" in each for each in film.renderer.warnings())
 
     @pytest.mark.parametrize("layer_type", ["image", "video"])
-    def test_an_svg_and_a_path(
+    def test_an_svg_and_a_path_have_the_configured_size_and_position(
         self, browser: Browser, assets: LocalAssets, layer_type: str
     ) -> None:
         disc = image(SVG, type=layer_type, size={"width": 200}, position={"x": 21, "y": 20})
@@ -105,7 +105,9 @@ class TestDrawnByChromium:
             assert is_near(picture, (260, 110), (255, 0, 0))
             assert is_near(picture, (305, 155), (0, 0, 0))
 
-    def test_captions_come_and_go(self, browser: Browser, assets: LocalAssets) -> None:
+    def test_captions_appear_and_disappear_at_their_times(
+        self, browser: Browser, assets: LocalAssets
+    ) -> None:
         style = {"backgroundColor": "#00f", "fontSize": 24}
         layer = {"type": "subtitles", "file": CAPTIONS, "subtitles": style}
         config = config_of(layer, backgroundColor="#00ff00", duration=3)
@@ -142,7 +144,9 @@ class TestDrawnByChromium:
                 ground = (0, 0, 255) if is_transparent else (255, 255, 255)
                 assert is_near(picture, (95, 55), ground)
 
-    def test_a_lottie_animation(self, browser: Browser, assets: LocalAssets) -> None:
+    def test_a_lottie_animation_moves_with_time(
+        self, browser: Browser, assets: LocalAssets
+    ) -> None:
         layer = {
             "type": "lottie",
             "lottie": moving_square(),
@@ -175,7 +179,7 @@ class TestDrawnByChromium:
                 loud, quiet = ((film.frame(n)[..., 1] > 128).mean() for n in (31, 45))
                 assert loud > 2 * quiet, style
 
-    def test_a_waveform_of_the_mix(self, assets: LocalAssets) -> None:
+    def test_a_waveform_without_a_source_shows_the_mix(self, assets: LocalAssets) -> None:
         sound = {"type": "audio", "file": TONE, "timeline": {"start": 1}}
         with open_layer_film(config_of({"type": "waveform"}, sound), None, assets) as film:
             shares = [(film.frame(n)[..., 1] > 128).mean() for n in (15, 45)]
@@ -191,7 +195,7 @@ class TestFailures:
             assert "layers.1.file" in raised.value.message
             assert "bad one" in raised.value.message
 
-    def test_skip_and_placeholder(self, assets: LocalAssets) -> None:
+    def test_on_error_skips_or_shows_a_placeholder(self, assets: LocalAssets) -> None:
         bad = {"type": "video", "file": BROKEN, "size": {"width": 100, "height": 100}}
         with open_layer_film(config_of({**bad, "onError": "skip"}), None, assets) as film:
             assert not film.frame(0).any()
@@ -219,7 +223,7 @@ class TestWholeFilms:
             {"type": "text", "text": text, "transitions": [{"type": "fadeIn", "duration": 1}]},
         )
 
-    def test_slices_joined_are_the_whole(
+    def test_joined_slices_equal_the_whole_film(
         self, browser: Browser, assets: LocalAssets, tmp_path: Path
     ) -> None:
         order = FilmOrder(layers=read_config(self.config()).config, assets=assets)
@@ -277,7 +281,7 @@ class TestWholeFilms:
         frames = decode_frames(path)
         assert [read_frame_code(frames[n].rgb) for n in (0, 30, 119)] == [0, 15, 59]
 
-    def test_a_still_with_its_transparency(self, assets: LocalAssets) -> None:
+    def test_a_still_keeps_its_transparency(self, assets: LocalAssets) -> None:
         config = config_of(rect("#ff000080", (0, 0, 100, 100)), backgroundColor="transparent")
         with open_layer_film(config, None, assets) as film:
             pixels = film.renderer.render_still(StillMoment(at_ms=500, is_transparent=True))

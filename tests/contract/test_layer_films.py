@@ -36,7 +36,7 @@ class TestSourceFrames:
             # Any other way round as well: frames do not depend on those before.
             assert [film.code(n) for n in (3, 59, 0, 30)] == [3, 59, 0, 30]
 
-    def test_trim_speed_and_loop(self, assets: LocalAssets) -> None:
+    def test_trim_speed_and_loop_select_the_right_source_frames(self, assets: LocalAssets) -> None:
         layer = video(trim={"start": 0.5, "end": 1.5}, speed=2, timeline={"start": 0.5}, loop=2)
         with open_layer_film(config_of(layer), None, assets) as film:
             assert [film.code(n) for n in (14, 15, 16, 29, 30, 44, 45)] == [
@@ -49,7 +49,7 @@ class TestSourceFrames:
                 None,
             ]
 
-    def test_freeze_holds_the_last_frame_and_a_negative_start_consumes(
+    def test_freeze_holds_the_last_frame_and_a_negative_start_skips(
         self, assets: LocalAssets
     ) -> None:
         frozen = video(trim={"end": 0.5}, freeze=True)
@@ -59,17 +59,19 @@ class TestSourceFrames:
         with open_layer_film(config_of(early), None, assets) as film:
             assert [film.code(n) for n in (0, 29, 30)] == [30, 59, None]
 
-    def test_a_rate_that_does_not_fit(self, assets: LocalAssets) -> None:
+    def test_a_source_of_another_rate_shows_the_nearest_earlier_frame(
+        self, assets: LocalAssets
+    ) -> None:
         with open_layer_film(config_of({"type": "video", "file": NTSC}), None, assets) as film:
             wanted = [int(Fraction(n, 30) * Fraction(30000, 1001)) for n in range(0, 60, 7)]
             assert [film.code(n) for n in range(0, 60, 7)] == wanted
 
-    def test_an_animation_runs_by_its_own_times_for_ever(self, assets: LocalAssets) -> None:
+    def test_an_animated_image_loops_by_its_own_frame_times(self, assets: LocalAssets) -> None:
         with open_layer_film(config_of(image(GIF)), None, assets) as film:
             seen = [film.frame(n)[30, 30].argmax() for n in (0, 2, 3, 8, 9, 17, 18, 21)]
             assert seen == [0, 0, 1, 1, 2, 2, 0, 1]
 
-    def test_alpha_of_a_video_lets_through(self, assets: LocalAssets) -> None:
+    def test_the_alpha_of_a_video_shows_what_is_below(self, assets: LocalAssets) -> None:
         glass_layer = {"type": "video", "file": ALPHA}
         config = config_of(glass_layer, backgroundColor="#ff0000")
         with open_layer_film(config, None, assets) as film:
@@ -126,7 +128,7 @@ class TestPlaces:
         assert (xs.min(), ys.min()) == (left, top)
         assert (xs.max() + 1, ys.max() + 1) == (left + width, top + height)
 
-    def test_fill_covers_and_follows_its_focus(self, assets: LocalAssets) -> None:
+    def test_fill_covers_the_box_around_its_focus(self, assets: LocalAssets) -> None:
         size = {"width": 120, "height": 240, "format": "fill"}
         for focus, column in ((0.0, 0), (0.5, 100), (1.0, 200)):
             layer = video(size={**size, "focus": {"x": focus, "y": 0.5}})
@@ -139,7 +141,7 @@ class TestPlaces:
                 assert np.abs(mine[:, :120] - wanted).mean() < 3
                 assert not mine[:, 124:].any()
 
-    def test_crop_and_flip(self, assets: LocalAssets) -> None:
+    def test_crop_and_flip_change_the_source_picture(self, assets: LocalAssets) -> None:
         layer = video(size={"crop": {"left": 0.25, "right": 0.25}, "flip": "x"})
         with (
             open_layer_film(config_of(layer), None, assets) as film,
@@ -148,7 +150,7 @@ class TestPlaces:
             wanted = plain.frame(9)[:, 80:240][:, ::-1].astype(int)
             assert np.abs(film.frame(9)[:, :160] - wanted).mean() < 3
 
-    def test_z_order_and_ties(self, assets: LocalAssets) -> None:
+    def test_layers_are_stacked_by_z_then_by_order(self, assets: LocalAssets) -> None:
         layers = [
             rect("#ff0000", (0, 0, 100, 100), position={"z": 5}),
             rect("#00ff00", (0, 0, 100, 100)),
@@ -171,7 +173,7 @@ class TestPlaces:
         wanted = np.clip(50.5 - np.abs(along), 0, 1) * np.clip(20.5 - np.abs(across), 0, 1)
         assert np.abs(mine - wanted).mean() < 0.004
 
-    def test_a_back_face_is_mirrored(self, assets: LocalAssets) -> None:
+    def test_a_layer_turned_around_is_mirrored(self, assets: LocalAssets) -> None:
         with (
             open_layer_film(config_of(video(position={"angleY": 180})), None, assets) as film,
             open_layer_film(config_of(video()), None, assets) as plain,
@@ -234,7 +236,7 @@ class TestTime:
         with open_layer_film(over, None, assets) as film:
             assert is_near(film.frame(30), (100, 100), (100, 50, 152), 4)
 
-    def test_keyframes_move_by_parts_of_pixels(self, assets: LocalAssets) -> None:
+    def test_keyframes_move_by_fractions_of_pixels(self, assets: LocalAssets) -> None:
         move = [{"type": "x", "options": {"time": t, "value": v}} for t, v in ((0, 0), (2, 100))]
         layer = rect("#ffffff", (0, 100, 40, 40), transitions=move)
         with open_layer_film(config_of(layer), None, assets) as film:
@@ -243,7 +245,7 @@ class TestTime:
                 middle = (weights * (np.arange(320) + 0.5)).sum() / weights.sum()
                 assert middle == pytest.approx(20 + number * 100 / 60, abs=0.2)
 
-    def test_a_wipe_reveals(self, assets: LocalAssets) -> None:
+    def test_a_wipe_reveals_the_layer_gradually(self, assets: LocalAssets) -> None:
         layer = rect(
             "#ffffff",
             (0, 0, 320, 240),

@@ -55,7 +55,7 @@ async def use_up(browser: httpx.AsyncClient, email: str) -> None:
         assert (await try_login(browser, email)).status_code == 401
 
 
-async def test_each_failure_of_a_network_makes_the_next_wait_longer(place: SessionHarness) -> None:
+async def test_each_failure_of_a_network_doubles_the_delay(place: SessionHarness) -> None:
     email, browser = await place.user(), place.browser(STRANGER)
     await use_up(browser, email)
     waits = []
@@ -128,7 +128,7 @@ async def test_parallel_attempts_do_not_bypass_the_limit(place: SessionHarness) 
     assert kinds.count(TooManyAttempts) == 2 * FREE_ATTEMPTS
 
 
-async def test_success_and_a_new_password_start_anew(place: SessionHarness) -> None:
+async def test_success_and_a_new_password_reset_the_delay(place: SessionHarness) -> None:
     email, services = await place.user(), place.services
     for end in (
         lambda: services.sessions.log_in(email, PASSWORD),

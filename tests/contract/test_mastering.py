@@ -78,7 +78,7 @@ def made(browser: Browser, assets: LocalAssets, path: Path, *layers: Any, **top:
 @pytest.mark.parametrize(
     ("file", "target"), [(QUIET, None), (LOUD, None), (LOUD, -23)], ids=["quiet", "loud", "-23"]
 )
-def test_a_film_is_as_loud_as_was_asked(
+def test_a_film_has_the_requested_loudness(
     browser: Browser, assets: LocalAssets, tmp_path: Path, file: str, target: float | None
 ) -> None:
     audio = {"normalize": True, "target": target}
@@ -89,14 +89,14 @@ def test_a_film_is_as_loud_as_was_asked(
     assert peak < 0
 
 
-def test_without_being_asked_nothing_is_made_louder(
+def test_without_a_setting_the_loudness_is_unchanged(
     browser: Browser, assets: LocalAssets, tmp_path: Path
 ) -> None:
     plain, _ = measured(made(browser, assets, tmp_path / "a.mp4", sound(QUIET)))
     assert plain < -38
 
 
-def test_a_sum_that_is_too_loud_is_limited_unless_it_is_not_to_be(
+def test_a_loud_mix_is_limited_unless_the_limiter_is_off(
     browser: Browser, assets: LocalAssets, tmp_path: Path
 ) -> None:
     layers = [sound(TONE) for _ in range(6)]

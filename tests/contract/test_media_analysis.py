@@ -24,7 +24,7 @@ def code_of(path: Path) -> int | None:
 
 @pytest.mark.parametrize("rate", RATES, ids=str)
 @pytest.mark.parametrize("every_ms", [1000, 333, 100])
-def test_samples_are_the_pictures_on_screen(tmp_path: Path, rate: Fraction, every_ms: int) -> None:
+def test_sampled_frames_are_those_on_screen(tmp_path: Path, rate: Fraction, every_ms: int) -> None:
     clip = Clip(fps=rate, duration_s=Fraction(3), audio_codec=None)
     end_ms = ceil(len(clip.frame_numbers) * 1000 / rate)
     path = make_clip(tmp_path / "clip.mp4", clip)

@@ -63,7 +63,7 @@ def heard(path: Path, start: int, end: int) -> NDArray[np.float32]:
 
 
 @pytest.mark.parametrize("kind", [*EXACT, *NEARLY])
-def test_any_part_is_as_if_decoded_from_the_start(kind: str, tmp_path: Path) -> None:
+def test_any_range_equals_a_decode_from_the_start(kind: str, tmp_path: Path) -> None:
     name, codec, rate_hz, options = (EXACT | NEARLY)[kind]
     path = make_sound(tmp_path / name, codec, rate_hz, options)
     plain = heard(path, 0, LENGTH_S * RATE_HZ)
@@ -74,7 +74,7 @@ def test_any_part_is_as_if_decoded_from_the_start(kind: str, tmp_path: Path) -> 
         assert error <= (0 if kind in EXACT else 0.002), (start, error)
 
 
-def test_what_lies_before_is_not_decoded(tmp_path: Path) -> None:
+def test_audio_before_the_range_is_not_decoded(tmp_path: Path) -> None:
     name, codec, rate_hz, options = EXACT["mp3"]
     path = make_sound(tmp_path / name, codec, rate_hz, options)
     counts = []

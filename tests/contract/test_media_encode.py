@@ -23,7 +23,7 @@ def codes_of(path: Path) -> list[int | None]:
         ]
 
 
-def test_planes_are_encoded_as_they_are_and_repeated_after_their_buffer_went_on(
+def test_planes_are_copied_before_their_buffer_is_reused(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "planes.mp4"

@@ -137,7 +137,7 @@ def test_every_frame_of_a_film_shows_what_is_on_screen(case: Case) -> None:
     assert seen == [case.shown_at(ms) for ms in film_instants(case)]
 
 
-def test_jumps_show_the_same_as_going_through(case: Case) -> None:
+def test_seeking_shows_the_same_frames_as_playing(case: Case) -> None:
     instants = film_instants(case)
     Random(7).shuffle(instants)
     with FrameSource(case.path, width_px=64, height_px=48) as source:
@@ -145,7 +145,7 @@ def test_jumps_show_the_same_as_going_through(case: Case) -> None:
             assert number_at(source, ms) == case.shown_at(ms), f"at {float(ms)} ms"
 
 
-def test_each_frame_is_shown_from_its_very_instant(tmp_path: Path) -> None:
+def test_each_frame_is_shown_from_its_exact_time(tmp_path: Path) -> None:
     fps = Fraction(24000, 1001)
     path = make_clip(tmp_path / "a.mp4", small(fps=fps, b_frames=2))
     with FrameSource(path, width_px=64, height_px=48) as source:
@@ -157,7 +157,7 @@ def test_each_frame_is_shown_from_its_very_instant(tmp_path: Path) -> None:
             assert number_at(source, Fraction(floor(begins_ms * 100_000), 100_000)) == n
 
 
-def test_a_film_of_the_same_broken_rate_repeats_and_drops_nothing(tmp_path: Path) -> None:
+def test_a_fractional_rate_repeats_and_drops_no_frame(tmp_path: Path) -> None:
     """WebM rounds 33.367 ms to 33: a picture due in half a tick counts as due."""
     fps = Fraction(30000, 1001)
     path = make_clip(tmp_path / "a.webm", small(fps=fps, video_codec="libvpx-vp9"))
@@ -165,7 +165,7 @@ def test_a_film_of_the_same_broken_rate_repeats_and_drops_nothing(tmp_path: Path
         assert [number_at(source, n * 1000 / fps) for n in range(60)] == list(range(60))
 
 
-def test_a_changed_frame_has_another_time(tmp_path: Path) -> None:
+def test_shown_frames_are_identified_by_their_time(tmp_path: Path) -> None:
     path = make_clip(tmp_path / "a.mp4", small(fps=Fraction(10)))
     with FrameSource(path, width_px=64, height_px=48) as source:
         shown = [source.shown_ms(Fraction(n * 1000, 30)) for n in range(7)]
@@ -222,7 +222,9 @@ def write_colours(path: Path, height: int, *, tag: int | None, levels: ColorRang
 @pytest.mark.parametrize("levels", [ColorRange.MPEG, ColorRange.JPEG], ids=["limited", "full"])
 @pytest.mark.parametrize("tag", [1, 6, None], ids=["709", "601", "untagged"])
 @pytest.mark.parametrize("height", [96, 720])
-def test_colours_are_true(tmp_path: Path, height: int, tag: int | None, levels: ColorRange) -> None:
+def test_colours_are_decoded_correctly(
+    tmp_path: Path, height: int, tag: int | None, levels: ColorRange
+) -> None:
     path = tmp_path / "colours.mp4"
     write_colours(path, height, tag=tag, levels=levels)
     for width_px, height_px in ((64, height), (32, height // 2)):
@@ -282,7 +284,7 @@ def test_transparency_is_kept(
         assert abs(int(alpha[12, 28]) - 64) <= 2
 
 
-def test_the_last_column_of_an_odd_width_is_there(tmp_path: Path) -> None:
+def test_the_last_column_of_an_odd_width_is_decoded(tmp_path: Path) -> None:
     """It was black: the quick conversion to RGBA takes two columns at a time."""
     path = tmp_path / "grey.mp4"
     with av.open(path, "w") as container:
@@ -350,7 +352,7 @@ def test_a_sound_file_has_no_frames(tmp_path: Path) -> None:
         FrameSource(path, width_px=64, height_px=48)
 
 
-def test_a_jump_starts_at_the_keyframe_before(tmp_path: Path) -> None:
+def test_seeking_starts_at_the_keyframe_before(tmp_path: Path) -> None:
     path = make_clip(tmp_path / "a.mp4", small(duration_s=Fraction(12), keyframe_every=30))
     with VideoDecoder(path) as decoder:
         for second in (11, 2, 7):

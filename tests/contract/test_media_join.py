@@ -48,9 +48,7 @@ def silence(folder: Path, frame_count: int, fps: Fraction) -> Path:
 @pytest.mark.parametrize(
     "fps", [Fraction(30), NTSC, Fraction(24000, 1001), Fraction(25, 2), Fraction(60)], ids=str
 )
-def test_every_frame_is_there_once_in_order_at_its_exact_time(
-    tmp_path: Path, fps: Fraction
-) -> None:
+def test_every_frame_appears_once_in_order_at_its_exact_time(tmp_path: Path, fps: Fraction) -> None:
     # Slices shorter than the encoder's look-ahead and reordering are the hard ones.
     slices = sliced(tmp_path, [0, 50, 51, 53, 113, 120], fps)
     out = tmp_path / "film.mp4"
@@ -61,7 +59,7 @@ def test_every_frame_is_there_once_in_order_at_its_exact_time(
     assert [frame.pts for frame in frames] == [n / fps for n in range(120)]
 
 
-def test_the_file_is_what_players_expect(tmp_path: Path) -> None:
+def test_the_file_has_the_properties_that_players_expect(tmp_path: Path) -> None:
     out = tmp_path / "film.mp4"
     join_mp4(sliced(tmp_path, [0, 40, 75], NTSC), silence(tmp_path, 75, NTSC), out)
     facts = measure_file(out)
@@ -78,7 +76,7 @@ def test_the_file_is_what_players_expect(tmp_path: Path) -> None:
     assert abs(audio.duration_s - 75 / NTSC) < Fraction(1, 48_000)
 
 
-def test_picture_and_sound_lie_side_by_side(tmp_path: Path) -> None:
+def test_pictures_and_sound_are_interleaved(tmp_path: Path) -> None:
     out = tmp_path / "film.mp4"
     join_mp4(sliced(tmp_path, [0, 45, 90], Fraction(30)), silence(tmp_path, 90, Fraction(30)), out)
     last_s = {"video": Fraction(0), "audio": Fraction(0)}
@@ -94,7 +92,7 @@ def test_picture_and_sound_lie_side_by_side(tmp_path: Path) -> None:
     assert positions == sorted(positions)
 
 
-def test_slices_and_one_piece_are_the_same_film(tmp_path: Path) -> None:
+def test_joined_slices_equal_a_film_encoded_at_once(tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole.mp4", tmp_path / "cut.mp4"
     join_mp4([film(tmp_path / "one.mp4", range(100), NTSC)], None, whole)
     join_mp4(sliced(tmp_path, [0, 30, 100], NTSC), None, cut)
@@ -129,7 +127,7 @@ def test_slices_of_other_settings_are_refused(tmp_path: Path) -> None:
         join_mp4([first, other], None, tmp_path / "film.mp4")
 
 
-def test_sound_keeps_to_the_picture_for_ten_minutes(tmp_path: Path) -> None:
+def test_sound_stays_in_sync_for_ten_minutes(tmp_path: Path) -> None:
     """150 slices of 120 frames at 29.97 fps, a beep at the start of each."""
     count, frames = 150, 120
     slice_ms = frames * 1000 / NTSC

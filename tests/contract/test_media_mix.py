@@ -137,12 +137,12 @@ def test_gain_is_applied_and_silence_is_silent(tmp_path: Path) -> None:
     assert not heard([AudioClip(source, Fraction(0), Fraction(3000), gain=0)], 3000).any()
 
 
-def test_one_channel_is_heard_on_both_sides_as_loud_as_it_is(tmp_path: Path) -> None:
+def test_mono_is_heard_on_both_channels_at_the_same_level(tmp_path: Path) -> None:
     source = write_wav(tmp_path / "mono.wav", np.full((1, 4800), 0.25, np.float32), "mono")
     assert (heard([AudioClip(source, Fraction(0), Fraction(100))], 100) == 0.25).all()
 
 
-def test_six_channels_become_two(tmp_path: Path) -> None:
+def test_six_channels_are_mixed_to_two(tmp_path: Path) -> None:
     """Front stays, centre and rear come in at -3 dB, the low effects are left out."""
     left, right = [], []
     for channel in range(6):
@@ -166,7 +166,7 @@ def test_clips_add_up(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_mix_above_full_scale_is_limited_and_said_so(tmp_path: Path) -> None:
+def test_a_mix_above_full_scale_is_limited_and_reported(tmp_path: Path) -> None:
     source = beeps("a.wav", "pcm_s16le", tmp_path)
     out = tmp_path / "mix.m4a"
     made = mix([AudioClip(source, Fraction(0), Fraction(3000), gain=3)], 3000, out)
@@ -187,7 +187,7 @@ def test_a_film_without_sound_has_a_silent_track_of_its_length(tmp_path: Path) -
     assert not decode_audio(tmp_path / "silence.m4a").samples.any()
 
 
-def test_encoding_delays_nothing(tmp_path: Path) -> None:
+def test_encoding_adds_no_delay(tmp_path: Path) -> None:
     source = beeps("a.flac", "flac", tmp_path)
     mix([AudioClip(source, Fraction(250), Fraction(3000))], 3000, tmp_path / "mix.m4a")
     found_ms = [at_s * 1000 for at_s in beep_times(tmp_path / "mix.m4a")]
@@ -209,7 +209,7 @@ def test_a_video_without_audio_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.mp3", "a.m4a"])
-def test_samples_before_an_instant(tmp_path: Path, name: str) -> None:
+def test_samples_before_an_instant_are_returned(tmp_path: Path, name: str) -> None:
     codec = "aac" if name == "a.m4a" else "libmp3lame"
     source = beeps(name, codec, tmp_path, duration_s=Fraction(22))
     whole = heard([AudioClip(source, Fraction(0), Fraction(22_000))], 22_000).mean(axis=0)

@@ -68,7 +68,7 @@ def test_the_waveform_is_loud_where_the_beeps_are(tmp_path: Path) -> None:
     assert not peaks[10:100].any()
 
 
-def test_picture_and_sound_come_together_and_leave_nothing_else(tmp_path: Path) -> None:
+def test_thumbnails_and_waveform_are_made_in_one_pass(tmp_path: Path) -> None:
     source, folder = make_clip(tmp_path / "a.mkv"), tmp_path / "out"
     folder.mkdir()
     made = make(source, folder)
@@ -79,13 +79,13 @@ def test_picture_and_sound_come_together_and_leave_nothing_else(tmp_path: Path) 
     assert sorted(p.name for p in folder.iterdir()) == ["thumbnails.jpg", "waveform.json"]
 
 
-def test_what_is_no_media_is_refused(tmp_path: Path) -> None:
+def test_files_that_are_not_media_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.mp4").write_text("#EXTM3U\n")
     with pytest.raises(UnreadableMedia):
         make(tmp_path / "a.mp4", tmp_path)
 
 
-def test_a_long_sound_has_no_more_peaks_and_keeps_its_loudest() -> None:
+def test_a_long_sound_has_a_bounded_number_of_peaks() -> None:
     outline = _Outline()
     second = np.zeros((2, RATE_HZ), np.float32)
     for number in range(500):
@@ -111,7 +111,7 @@ def test_gaps_and_late_starts_are_silence() -> None:
     assert peaks[:, 1].tolist() == [0, 0, 127, 0, 0, 0, 127]
 
 
-def test_times_are_even_whatever_the_length() -> None:
+def test_thumbnail_times_are_even_for_any_duration() -> None:
     assert tile_times_ms(Fraction(0)) == [0]
     assert tile_times_ms(Fraction(999)) == [0]
     assert tile_times_ms(Fraction(2500)) == [0, Fraction(2500, 3), Fraction(5000, 3)]

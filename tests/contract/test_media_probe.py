@@ -27,7 +27,7 @@ def test_an_mp4_is_described_exactly(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("degrees", [90, 180, 270])
-def test_sides_are_those_of_the_turned_picture(tmp_path: Path, degrees: int) -> None:
+def test_the_size_is_that_of_the_rotated_picture(tmp_path: Path, degrees: int) -> None:
     path = make_clip(tmp_path / "a.mp4", Clip(rotation_degrees=degrees, duration_s=Fraction(1, 5)))
     video = probe_media(path).video
     assert video is not None
@@ -83,7 +83,9 @@ def test_a_recording_without_a_length_in_its_header_is_measured(tmp_path: Path) 
     ],
     ids=["hls", "concat", "text", "empty"],
 )
-def test_what_is_no_media_is_refused_whatever_its_name(tmp_path: Path, text: str) -> None:
+def test_files_that_are_not_media_are_refused_whatever_their_name(
+    tmp_path: Path, text: str
+) -> None:
     make_clip(tmp_path / "secret.mp4", Clip(duration_s=Fraction(1, 5)))
     (tmp_path / "list.mp4").write_text(text)
     with pytest.raises(UnreadableMedia, match=r"list\.mp4: not readable as video or sound") as info:
@@ -91,7 +93,7 @@ def test_what_is_no_media_is_refused_whatever_its_name(tmp_path: Path, text: str
     assert info.value.code == "unreadable_media"
 
 
-def test_a_picture_file_is_no_media(tmp_path: Path) -> None:
+def test_an_image_file_is_refused(tmp_path: Path) -> None:
     still = make_still(tmp_path / "a.png")
     with pytest.raises(UnreadableMedia, match="another kind of file"):
         probe_media(still)
@@ -103,7 +105,7 @@ def test_a_missing_file_is_named_without_its_folder(tmp_path: Path) -> None:
     assert info.value.message == "gone.mp4: the file does not exist"
 
 
-def test_a_file_name_is_never_taken_for_a_protocol(
+def test_a_file_name_is_never_read_as_a_protocol(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_clip(tmp_path / "a.mp4", Clip(duration_s=Fraction(1, 5)))

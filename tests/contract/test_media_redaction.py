@@ -147,7 +147,7 @@ def sound(path: Path, track: int = 0) -> tuple[int, NDArray[np.float32]]:
     return first, np.concatenate([frame.to_ndarray()[0] for frame in frames])
 
 
-def test_what_is_in_a_box_has_no_part_in_the_film(tmp_path: Path) -> None:
+def test_the_content_of_a_box_does_not_influence_the_film(tmp_path: Path) -> None:
     boxes = [MOVING, NEIGHBOUR]
     films = [
         redact(Source(tmp_path / f"{seed}.mkv", boxes, seed).write(), boxes=boxes)
@@ -206,7 +206,7 @@ def test_a_span_without_keyframes_is_silent_in_all_tracks(tmp_path: Path) -> Non
             assert np.abs(heard[part] - original[part]).max() < 0.02
 
 
-def test_pictures_and_sound_stay_as_far_apart_as_they_were(tmp_path: Path) -> None:
+def test_the_offset_between_pictures_and_sound_is_kept(tmp_path: Path) -> None:
     source = Source(tmp_path / "film.mkv", picture_delay_ms=200, sound_delay_ms=500).write()
     film = redact(source, mutes=[{"start_ms": 700, "end_ms": 800}])
     assert min(pictures(film)) == 200
@@ -219,7 +219,7 @@ def test_pictures_and_sound_stay_as_far_apart_as_they_were(tmp_path: Path) -> No
     assert np.abs(heard[38_400 - 24_000 + 4000 :]).max() > 0.2
 
 
-def test_nothing_else_of_the_source_comes_along(tmp_path: Path) -> None:
+def test_metadata_and_other_streams_are_not_copied(tmp_path: Path) -> None:
     captions, plain = tmp_path / "said.srt", tmp_path / "plain.mkv"
     captions.write_text("1\n00:00:00,000 --> 00:00:01,000\nsecret words\n")
     chapters = tmp_path / "chapters.txt"
@@ -271,7 +271,7 @@ def test_boxes_are_on_the_picture_as_it_is_shown(tmp_path: Path) -> None:
     assert columns.max() < 0.3 * HEIGHT + MARGIN_PX + 4
 
 
-def test_colours_slipped_down_in_films_whose_height_is_no_multiple_of_four(tmp_path: Path) -> None:
+def test_colours_are_not_shifted_when_the_height_is_no_multiple_of_four(tmp_path: Path) -> None:
     clip = Clip(width=160, height=122, fps=Fraction(FPS), duration_s=Fraction(1, 5))
     source = make_clip(tmp_path / "clip.mov", clip)
     order, out = tmp_path / "order.json", tmp_path / "out.mp4"

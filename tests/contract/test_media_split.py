@@ -112,7 +112,7 @@ COPIED: dict[str, Callable[[Path], Path]] = {
 
 @pytest.mark.spec("2.7")
 @pytest.mark.parametrize("make", COPIED.values(), ids=COPIED)
-def test_what_browsers_play_is_copied_to_the_bit_and_keeps_its_times(
+def test_tracks_that_browsers_play_are_copied_with_their_times(
     tmp_path: Path, split: Callable[[Path], SplitResult], make: Callable[[Path], Path]
 ) -> None:
     made = split(make(tmp_path))
@@ -185,7 +185,7 @@ def check_progress(made: SplitResult) -> None:
     assert len(made.parts) > 5
 
 
-def test_the_index_says_all_that_players_ask(
+def test_the_index_has_everything_that_players_need(
     tmp_path: Path, split: Callable[[Path], SplitResult]
 ) -> None:
     clip = Clip(fps=Fraction(24), duration_s=Fraction(6), keyframe_every=12, b_frames=2)
@@ -211,7 +211,7 @@ def test_the_index_says_all_that_players_ask(
     assert sound["duration"] == 6 * 48_000
 
 
-def test_late_tracks_say_when_they_start(
+def test_late_tracks_record_their_start(
     tmp_path: Path, split: Callable[[Path], SplitResult]
 ) -> None:
     index = split(late_and_early(tmp_path)).index
@@ -234,7 +234,7 @@ ENCODED: dict[str, tuple[str, ClipCoding, str]] = {
 
 
 @pytest.mark.parametrize(("name", "coding", "reason"), ENCODED.values(), ids=ENCODED)
-def test_other_pictures_are_encoded_anew_each_at_its_time(
+def test_other_video_is_encoded_with_the_same_times(
     tmp_path: Path, split: Callable[[Path], SplitResult], name: str, coding: ClipCoding, reason: str
 ) -> None:
     made = split(make_pictures(tmp_path / name, coding))
@@ -254,7 +254,7 @@ def test_other_pictures_are_encoded_anew_each_at_its_time(
     check_progress(made)
 
 
-def test_keyframes_far_apart_are_brought_closer(
+def test_video_with_distant_keyframes_is_encoded(
     tmp_path: Path, split: Callable[[Path], SplitResult]
 ) -> None:
     coding = ClipCoding("libx264", group=600, options=unusual_clips.QUICK)
@@ -265,7 +265,7 @@ def test_keyframes_far_apart_are_brought_closer(
     assert starts == [0, 2, 4, 6, 8, 10, 12]
 
 
-def test_a_turned_picture_is_upright_when_encoded_anew(
+def test_a_rotated_video_is_upright_when_encoded(
     tmp_path: Path, split: Callable[[Path], SplitResult]
 ) -> None:
     source = make_pictures(tmp_path / "a.mp4", unusual_clips.TEN_BIT, count=6, rotation_degrees=90)
@@ -278,7 +278,7 @@ def test_a_turned_picture_is_upright_when_encoded_anew(
     assert decode_frames(made.path(-1))[0].rgb.shape[:2] == (426, 320)
 
 
-def test_a_copied_turned_picture_keeps_its_turn(
+def test_a_copied_video_keeps_its_rotation(
     tmp_path: Path, split: Callable[[Path], SplitResult]
 ) -> None:
     made = split(COPIED["turned"](tmp_path))
@@ -299,7 +299,7 @@ def test_a_copied_turned_picture_keeps_its_turn(
         ("a.mkv", "ac3"),
     ],
 )
-def test_other_sound_becomes_aac_and_each_beep_stays_in_its_place(
+def test_other_audio_is_encoded_as_aac_at_the_same_times(
     tmp_path: Path, split: Callable[[Path], SplitResult], name: str, codec: str
 ) -> None:
     clip = Clip(video_codec=None, audio_codec=codec, sample_rate_hz=44_100, beep_delay_ms=100)
@@ -325,7 +325,7 @@ def test_pictures_and_sound_stay_together_when_one_is_copied_and_one_is_not(
     assert abs(av_offset_ms(joined)) <= 3
 
 
-def test_what_is_neither_picture_nor_sound_is_left_out(
+def test_streams_that_are_neither_video_nor_audio_are_left_out(
     tmp_path: Path, split: Callable[[Path], SplitResult]
 ) -> None:
     film = make_clip(tmp_path / "film.mp4", Clip())

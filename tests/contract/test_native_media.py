@@ -41,7 +41,7 @@ def show_all(film: LoadedComposition, count: int) -> None:
         film.at(number, "0")
 
 
-def test_a_clip_plays_at_its_rate(browser: Browser) -> None:
+def test_a_clip_plays_at_its_playback_rate(browser: Browser) -> None:
     with load_composition(browser, scripted("v.playbackRate = 2; v.play()")) as film:
         assert [film.code(n) for n in (0, 1, 10)] == [0, 2, 20]
         assert windows(film) == [(0, 4000, 0, 2)]
@@ -55,7 +55,7 @@ def test_a_rate_may_change_while_a_clip_plays(browser: Browser) -> None:
         assert [entry["keepsPitch"] for entry in heard(film)] == [True, False]
 
 
-def test_a_default_rate_counts_for_the_next_source(browser: Browser) -> None:
+def test_the_default_rate_applies_to_the_next_source(browser: Browser) -> None:
     script = f'v.defaultPlaybackRate = 3; v.src = "{CLIP}"; v.play()'
     with load_composition(browser, scripted(script, VIDEO.replace("src=", "data-src="))) as film:
         assert [film.code(n) for n in (0, 5)] == [0, 15]
@@ -88,7 +88,7 @@ def test_events_come_in_order_and_at_their_time(browser: Browser) -> None:
         assert film.page.evaluate("[v.ended, v.paused, v.currentTime]") == [True, True, 10]
 
 
-def test_what_a_page_shows_at_the_end_is_seen_in_that_frame(browser: Browser) -> None:
+def test_changes_at_the_ended_event_are_shown_in_the_same_frame(browser: Browser) -> None:
     script = "v.currentTime = 9.5; v.play(); v.onended = () => { document.title = 'over' }"
     with load_composition(browser, scripted(script)) as film:
         assert not film.facts.plan["isDeclarative"]
@@ -103,7 +103,7 @@ def test_changes_of_rate_and_volume_dispatch_events(browser: Browser) -> None:
         assert names == ["ratechange", "volumechange", "volumechange"]
 
 
-def test_a_clip_is_stopped_sought_and_played_again(browser: Browser) -> None:
+def test_a_clip_can_be_paused_sought_and_resumed(browser: Browser) -> None:
     script = """v.play()
       setTimeout(() => v.pause(), 300)
       setTimeout(() => { v.currentTime = 5 }, 500)
@@ -113,7 +113,7 @@ def test_a_clip_is_stopped_sought_and_played_again(browser: Browser) -> None:
         assert windows(film) == [(0, 300, 0, 1), (700, 4000, 5000, 1)]
 
 
-def test_a_loop_goes_round_and_says_so(browser: Browser) -> None:
+def test_a_loop_restarts_and_dispatches_events(browser: Browser) -> None:
     script = "v.loop = true; v.currentTime = 9.8; v.play()"
     with load_composition(browser, logged(script, "seeked", "ended")) as film:
         assert [film.code(n) for n in (5, 6, 7)] == [299, 0, 1]
@@ -122,7 +122,7 @@ def test_a_loop_goes_round_and_says_so(browser: Browser) -> None:
         assert windows(film) == [(0, 200, 9800, 1), (200, 4000, 0, 1)]
 
 
-def test_play_is_kept_when_the_clip_plays_and_broken_when_it_is_stopped(browser: Browser) -> None:
+def test_the_promise_of_play_resolves_or_rejects_as_in_browsers(browser: Browser) -> None:
     script = f"""const said = []
       v.addEventListener("playing", () => said.push("playing"))
       v.play().then(() => said.push("kept"))
@@ -133,7 +133,7 @@ def test_play_is_kept_when_the_clip_plays_and_broken_when_it_is_stopped(browser:
         assert film.page.evaluate("said") == ["AbortError", "playing", "kept"]
 
 
-def test_each_new_picture_is_called_back(browser: Browser) -> None:
+def test_each_new_frame_calls_the_video_frame_callback(browser: Browser) -> None:
     script = """const times = []
       v.playbackRate = 0.5; v.play()
       v.requestVideoFrameCallback(function again(now, { mediaTime, presentedFrames, width }) {
@@ -150,7 +150,7 @@ def test_each_new_picture_is_called_back(browser: Browser) -> None:
         ]
 
 
-def test_a_fade_in_frames_is_heard_as_a_line(browser: Browser) -> None:
+def test_volume_changes_in_frames_become_a_linear_fade(browser: Browser) -> None:
     script = """v.play()
       requestAnimationFrame(function fade(now) {
         v.volume = Math.max(0, 1 - now / 1000)
@@ -164,7 +164,7 @@ def test_a_fade_in_frames_is_heard_as_a_line(browser: Browser) -> None:
         assert all(gain == pytest.approx(1 - at_ms / 1000, abs=1e-9) for at_ms, gain in gains)
 
 
-def test_a_mute_is_heard_where_it_is_set(browser: Browser) -> None:
+def test_a_mute_takes_effect_when_it_is_set(browser: Browser) -> None:
     with load_composition(
         browser, scripted("v.play(); setTimeout(() => { v.muted = true }, 500)")
     ) as film:
@@ -172,7 +172,7 @@ def test_a_mute_is_heard_where_it_is_set(browser: Browser) -> None:
         assert heard(film)[0]["gains"] == [[0, 1], [500, 1], [505, 0]]
 
 
-def test_sound_without_a_place_in_the_page_is_heard(browser: Browser) -> None:
+def test_an_audio_element_outside_the_document_is_heard(browser: Browser) -> None:
     script = f'setTimeout(() => new Audio("{SONG}").play(), 100)'
     with load_composition(browser, scripted(script)) as film:
         show_all(film, 5)

@@ -74,7 +74,7 @@ def between(samples: Samples, start_s: float, end_s: float) -> Samples:
 
 
 @pytest.mark.parametrize(("keeps", "hz"), [("true", TONE_HZ), ("false", 2 * TONE_HZ)])
-def test_twice_the_rate_is_half_as_long(films: Films, keeps: str, hz: int) -> None:
+def test_double_rate_halves_the_duration(films: Films, keeps: str, hz: int) -> None:
     play = f'a = new Audio("{TONE}"); a.playbackRate = 2; a.preservesPitch = {keeps}; a.play()'
     sound = films.heard(play)
     assert pitch_hz(between(sound, 0.1, 0.9)) == pytest.approx(hz, abs=4)
@@ -87,14 +87,14 @@ def test_half_the_rate_is_an_octave_lower_if_pitch_is_not_kept(films: Films) -> 
     assert pitch_hz(between(films.heard(play), 0.1, 1.9)) == pytest.approx(TONE_HZ / 2, abs=2)
 
 
-def test_a_clip_that_a_timer_starts_is_heard_from_there(films: Films) -> None:
+def test_a_clip_started_by_a_timer_is_heard_from_then_on(films: Films) -> None:
     sound = films.heard(f'setTimeout(() => new Audio("{TONE}").play(), 1250)')
     assert rms(between(sound, 0, 1.24)) < 0.001
     onset = int(np.flatnonzero(np.abs(sound) > 0.05)[0])
     assert onset == pytest.approx(1.25 * RATE, abs=48)
 
 
-def test_a_fade_of_a_script_is_heard_without_steps(films: Films) -> None:
+def test_a_fade_by_a_script_is_smooth(films: Films) -> None:
     fade = f"""const a = new Audio("{TONE}"); a.play()
       requestAnimationFrame(function f(now) {{
         a.volume = Math.max(0, 1 - now / 1500)
@@ -113,7 +113,7 @@ def test_a_loop_is_heard_to_the_end_of_a_film_that_the_order_makes_longer(films:
         assert rms(between(sound, second, second + 1)) == pytest.approx(0.354, rel=0.05)
 
 
-def test_the_film_of_others_sounds_where_it_was_sought(films: Films) -> None:
+def test_a_sought_video_is_heard_from_the_sought_time(films: Films) -> None:
     """Big Buck Bunny from 2 s on, in the middle of the film, as its own sound has it."""
     play = f"""const v = document.createElement("video"); v.src = "{BUNNY}"
       setTimeout(() => {{ v.currentTime = 2; v.play() }}, 500)"""

@@ -196,7 +196,9 @@ def use_existing_ids(case: "Case[Any]", ids: Mapping[str, str]) -> None:
             place |= {name: ids[name] for name in place if name in ids}
 
 
-async def test_the_answers_of_a_real_render(postgres: PostgresServer, tmp_path: Path) -> None:
+async def test_responses_of_a_real_render_match_the_document(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
     async with open_app(postgres, tmp_path, template=TEMPLATE, workers=1) as app:
         path = "/api/v1/renders"
         body = {"html": "<p>x", "width": 320, "height": 180, "duration_ms": 100}
@@ -220,7 +222,9 @@ async def test_the_answers_of_a_real_render(postgres: PostgresServer, tmp_path: 
             download.validate_response(answer)
 
 
-async def test_the_answers_about_a_real_run(postgres: PostgresServer, tmp_path: Path) -> None:
+async def test_responses_of_a_real_run_match_the_document(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
     """What made-up requests seldom reach: everything there is, each as described."""
     runners = {"probe": ScriptedRunner()}
     async with open_pipelines(postgres, tmp_path, template=TEMPLATE, runners=runners) as pipelines:
@@ -321,7 +325,7 @@ def answer_of(operation: Mapping[str, Any], status: int) -> dict[str, Any]:
     return cast(dict[str, Any], DESCRIBED["components"]["schemas"][name])
 
 
-def test_the_document_is_in_order() -> None:
+def test_the_document_is_valid_openapi() -> None:
     assert NAMES_UNKNOWN not in str(DESCRIBED)
     document().validate()
     operations = [operation for path in DESCRIBED["paths"].values() for operation in path.values()]

@@ -40,7 +40,7 @@ def evaluated(load: Load, expression: str, html: str = "<body>") -> Any:
     return page.evaluate(expression)
 
 
-def test_every_function_called_is_there(load: Load) -> None:
+def test_every_called_function_exists_in_the_page(load: Load) -> None:
     called = set(re.findall(r"__framekiln\.(\w+)\(", inspect.getsource(python_side)))
     page, _ = load("<body>")
     assert called
@@ -54,7 +54,7 @@ def test_a_page_cannot_change_the_contract(load: Load) -> None:
     assert page.evaluate("typeof __framekiln.version") == "number"
 
 
-def test_nothing_else_is_left_in_the_page(load: Load) -> None:
+def test_the_runtime_defines_one_hidden_global(load: Load) -> None:
     page, _ = load("<body>")
     names = page.evaluate("Object.getOwnPropertyNames(window).filter(n => /framekiln/i.test(n))")
     assert names == ["__framekiln"]
@@ -84,7 +84,7 @@ SAYING = {
 
 
 @pytest.mark.parametrize(("html", "facts"), SAYING.values(), ids=SAYING)
-def test_what_a_page_says_of_itself(load: Load, html: str, facts: PageFacts) -> None:
+def test_facts_of_a_page_are_read(load: Load, html: str, facts: PageFacts) -> None:
     assert load(html)[1] == facts
 
 
@@ -188,7 +188,7 @@ def test_readiness_names_what_is_missing(load: Load) -> None:
     assert page.evaluate("__framekiln.failure()") == "window.renderReady was rejected: too bad"
 
 
-def test_what_a_page_throws_when_asked_says_where(load: Load) -> None:
+def test_errors_thrown_in_the_page_have_a_position(load: Load) -> None:
     page, _ = load("<body>")
     with pytest.raises(
         PageThrew, match=r"line 1, column 1: ReferenceError: nonsense is not defined"
@@ -239,7 +239,7 @@ AROUND = {
 
 
 @pytest.mark.parametrize(("around", "after"), AROUND.values(), ids=AROUND)
-def test_an_animation_that_ended_while_the_page_was_awaited_is_seen_from_its_start(
+def test_animations_restart_after_the_page_was_awaited(
     browser: Browser, around: str, after: tuple[int, int, int]
 ) -> None:
     inside = around.format("<div id=short></div><i id=slow>x</i>")

@@ -113,7 +113,7 @@ def test_console_errors_are_bounded_in_number_and_length(opened: Open) -> None:
     assert max(map(len, warnings)) < 600
 
 
-def test_what_a_page_says_can_be_stored_and_shown(opened: Open) -> None:
+def test_warnings_contain_only_printable_text(opened: Open) -> None:
     script = r"console.error('a\0b\ud800c\u001bd'); setTimeout(() => { throw 'e\0f' }, 100)"
     with pytest.raises(PageThrew) as raised, opened(f"<p>x</p><script>{script}</script>") as stage:
         show_all(stage)
@@ -188,7 +188,7 @@ KNOWN = """<ef-configuration api-host="x"><ef-preview foo="1"><ef-timegroup id="
  <script type="application/json" id="c">{"segments": []}</script>"""
 
 
-def test_what_authors_and_frameworks_write_is_no_mistake(opened: Open) -> None:
+def test_attributes_of_frameworks_cause_no_warning(opened: Open) -> None:
     with opened(KNOWN) as stage:
         assert stage.warnings() == ()
 
@@ -219,7 +219,7 @@ UNBUILT = {
 
 
 @pytest.mark.parametrize(("files", "why"), UNBUILT.values(), ids=UNBUILT)
-def test_a_page_that_is_blank_for_want_of_its_own_script_fails(
+def test_a_page_left_blank_by_a_missing_script_fails(
     opened: Open, files: dict[str, str], why: str
 ) -> None:
     with pytest.raises(ScriptMissing) as raised, opened(BLANK.format(MAIN), files):
@@ -358,7 +358,7 @@ FONTS = {
 
 
 @pytest.mark.parametrize(("html", "said"), FONTS.values(), ids=FONTS)
-def test_a_font_that_is_not_there_is_a_warning(opened: Open, html: str, said: str) -> None:
+def test_a_missing_font_is_a_warning(opened: Open, html: str, said: str) -> None:
     with opened(html) as stage:
         found = [text for text in stage.warnings() if " font " in text]
     assert [text[: len(said)] for text in found] == [said]
@@ -369,7 +369,7 @@ FINE = """<p style="font-family: sans-serif">x</p><p style="font-family: 'DejaVu
 <p style="font-family: ui-sans-serif, system-ui, sans-serif">x</p>"""
 
 
-def test_a_font_that_is_there_or_not_used_is_no_mistake(opened: Open) -> None:
+def test_installed_and_unused_fonts_cause_no_warning(opened: Open) -> None:
     with opened(FINE) as stage:
         assert stage.warnings() == ()
 

@@ -65,7 +65,7 @@ def test_auto_fit_shows_all_of_the_content(
         assert red_part(film.frame(1)) == expected
 
 
-def test_auto_fit_holds_in_a_page_without_times(browser: Browser) -> None:
+def test_auto_fit_applies_to_a_page_without_timing(browser: Browser) -> None:
     html = (
         '<body data-duration-ms="1000" style="margin:0;background:#fff">'
         f'<ef-pan-zoom auto-fit style="width:320px;height:240px">{box(640, 240)}</ef-pan-zoom>'
@@ -89,7 +89,7 @@ def test_auto_fit_follows_content_in_the_same_frame(browser: Browser, when: str)
         assert red_part(film.frame(1)) == (0, 0, 320, 240)
 
 
-def test_auto_fit_follows_scenes_that_come_and_go(browser: Browser) -> None:
+def test_auto_fit_follows_changing_scenes(browser: Browser) -> None:
     scenes = "".join(
         f'<ef-timegroup duration="500ms" style="width:{width}px;height:240px;background:#f00">'
         "</ef-timegroup>"

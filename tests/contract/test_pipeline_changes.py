@@ -28,7 +28,7 @@ async def test_a_run_waits_for_its_file(pipelines: PipelineHarness) -> None:
     assert (await pipelines.statuses(run))[""] == "succeeded"
 
 
-async def test_a_file_that_fails(pipelines: PipelineHarness) -> None:
+async def test_a_failed_file_fails_its_waiting_run(pipelines: PipelineHarness) -> None:
     file = await pipelines.add_file(status="processing")
     run = await pipelines.start_run(await pipelines.create_pipeline(TWO), file)
     await pipelines.set_file_status(file, "failed")
@@ -45,7 +45,7 @@ async def test_a_file_that_fails(pipelines: PipelineHarness) -> None:
     assert await pipelines.run_all_jobs() == 2
 
 
-async def test_a_file_that_is_deleted(pipelines: PipelineHarness) -> None:
+async def test_a_deleted_file_fails_its_waiting_run(pipelines: PipelineHarness) -> None:
     file = await pipelines.add_file(status="processing")
     run = await pipelines.start_run(await pipelines.create_pipeline(), file)
     await pipelines.run_sql("DELETE FROM file WHERE id = %s", file)
@@ -55,7 +55,9 @@ async def test_a_file_that_is_deleted(pipelines: PipelineHarness) -> None:
     assert shown["file_id"] == file
 
 
-async def test_a_run_created_while_its_file_becomes_ready(pipelines: PipelineHarness) -> None:
+async def test_a_run_created_while_its_file_becomes_ready_starts(
+    pipelines: PipelineHarness,
+) -> None:
     pipeline, file = (
         await pipelines.create_pipeline(),
         await pipelines.add_file(status="processing"),

@@ -61,7 +61,9 @@ class TestConcurrency:
         await pipelines.run_job(following[0])
         assert (await pipelines.statuses(run))[""] == "succeeded"
 
-    async def test_advancing_at_once_changes_nothing_more(self, pipelines: PipelineHarness) -> None:
+    async def test_concurrent_advances_start_each_step_once(
+        self, pipelines: PipelineHarness
+    ) -> None:
         run, jobs = await start_run_and_take_jobs(pipelines)
         run_id = RunId(unit_key_of(jobs[0]["args"]).run_id)
         await asyncio.gather(*(pipelines.services.coordinator.advance(run_id) for _ in range(5)))
@@ -70,7 +72,7 @@ class TestConcurrency:
 
 
 class TestLostWorkers:
-    async def test_a_second_job_finds_nothing_to_do(
+    async def test_a_second_job_of_a_taken_step_does_nothing(
         self, pipelines: PipelineHarness, probe: ScriptedRunner
     ) -> None:
         run, [job] = await start_run_and_take_jobs(pipelines)
@@ -229,7 +231,9 @@ class TestFailures:
         await pipelines.run_job(jobs[0])
         assert (await pipelines.get_run(run))["error"]["code"] == "invalid_output"
 
-    async def test_a_type_without_a_runner(self, pipelines: PipelineHarness) -> None:
+    async def test_a_step_type_without_a_runner_fails_the_run(
+        self, pipelines: PipelineHarness
+    ) -> None:
         run, jobs = await start_run_and_take_jobs(
             pipelines, {"steps": {"hear": step("transcribe")}}
         )
@@ -238,7 +242,7 @@ class TestFailures:
 
 
 class TestWaiting:
-    async def test_the_same_attempt_is_asked_again(
+    async def test_a_waiting_attempt_is_resumed_with_its_note(
         self, pipelines: PipelineHarness, probe: ScriptedRunner
     ) -> None:
         run, [job] = await start_run_and_take_jobs(pipelines)
@@ -262,7 +266,7 @@ class TestWaiting:
         assert {each.attempt for each in probe.calls} == {1}
         assert (await pipelines.statuses(run))["look"] == "succeeded"
 
-    async def test_a_database_that_was_away_costs_no_attempt(
+    async def test_a_database_outage_costs_no_attempt(
         self, pipelines: PipelineHarness, probe: ScriptedRunner
     ) -> None:
         # Not even many of them: a storm may have more than there are attempts.
@@ -337,7 +341,7 @@ class TestFilters:
         assert shown["yes"]["attempt"] == 1
         assert shown["yes"]["completed_at"]
 
-    async def test_filters_after_filters_decide_at_once(
+    async def test_consecutive_filters_are_evaluated_at_once(
         self, pipelines: PipelineHarness, probe: ScriptedRunner
     ) -> None:
         first = step("filter", "look", when={"path": "look.metadata.n", "op": "gt", "value": 1})
@@ -404,7 +408,7 @@ class TestEndpoints:
         again = await pipelines.create(f"pipeline-runs/{run['id']}/retry")
         assert (again["status"], again["error"]) == ("failed", run["error"])
 
-    async def test_an_endpoint_archived_since_keeps_what_succeeded(
+    async def test_archiving_an_endpoint_keeps_succeeded_steps(
         self, pipelines: PipelineHarness
     ) -> None:
         endpoint = await pipelines.create("pipeline-endpoints", {"url": "https://93.184.215.14/"})

@@ -118,7 +118,7 @@ async def watermark(pipelines: PipelineHarness, run: Any, key: str) -> int | Non
 
 
 class TestArriving:
-    async def test_windows_are_done_while_the_upload_goes_on(
+    async def test_windows_are_processed_during_the_upload(
         self, pipelines: PipelineHarness, runner: ScriptedRunner
     ) -> None:
         upload = await StreamedUpload.begin(pipelines)
@@ -203,7 +203,7 @@ class TestWholeFiles:
         await pipelines.app.services.blobs.put(key, json.dumps(index).encode())
         return file_id
 
-    async def test_all_windows_at_once(
+    async def test_windows_of_a_complete_file_are_processed_at_once(
         self, pipelines: PipelineHarness, runner: ScriptedRunner
     ) -> None:
         file = await self.with_index(pipelines, 5)

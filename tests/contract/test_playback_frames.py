@@ -105,7 +105,7 @@ def made(
     return SegmentedSource(case, source, outline, segments)
 
 
-def test_every_frame_is_there_once_and_at_its_time(made: SegmentedSource) -> None:
+def test_every_frame_appears_once_at_its_time(made: SegmentedSource) -> None:
     clip = made.case.clip
     assert [each.id for each in made.outline.video_renditions] == ["high", "scrub"]
     assert made.outline.video_renditions[0].is_copy == made.case.is_copied
@@ -151,7 +151,7 @@ def test_segments_follow_each_other_and_keep_their_rates(made: SegmentedSource) 
             assert 8 * len(segment) / rendition.seconds(ticks) <= rendition.peak_bits_per_s
 
 
-def test_sound_stays_where_it_was(made: SegmentedSource) -> None:
+def test_sound_keeps_its_times(made: SegmentedSource) -> None:
     sound = made.outline.audio_rendition
     assert sound is not None
     assert sound.is_copy == (made.source.suffix == ".mp4")
@@ -165,7 +165,7 @@ def test_sound_stays_where_it_was(made: SegmentedSource) -> None:
 
 
 @pytest.mark.parametrize("name", ["tone.wav", "tone.webm", "tone.mka"])
-def test_joints_of_sound_are_not_heard(name: str, tmp_path: Path) -> None:
+def test_joined_audio_segments_have_no_clicks(name: str, tmp_path: Path) -> None:
     source = make_tone(tmp_path / name)
     sound = make_outline(source, source).audio_rendition
     assert sound is not None
@@ -217,7 +217,7 @@ def loudness(samples: NDArray[np.float32]) -> float:
 @pytest.mark.parametrize(
     "coding", [OPEN_H264, TEN_BIT, INTERLACED, HEVC], ids=["open", "10-bit", "interlaced", "hevc"]
 )
-def test_what_browsers_do_not_play_is_encoded(coding: ClipCoding, tmp_path: Path) -> None:
+def test_codecs_that_browsers_do_not_play_are_encoded(coding: ClipCoding, tmp_path: Path) -> None:
     source = make_pictures(tmp_path / "source.mp4", coding, count=72)
     main = make_outline(source, source).video_renditions[0]
     assert not main.is_copy
@@ -265,7 +265,7 @@ def test_pixels_become_square(tmp_path: Path) -> None:
     assert (main.is_copy, main.size) == (False, RenditionSize(320, 120))
 
 
-def test_another_encoder_is_noticed(tmp_path: Path) -> None:
+def test_a_change_of_encoder_is_an_error(tmp_path: Path) -> None:
     source = make_clip(tmp_path / "clip.mp4", replace(SMALL, duration_s=Fraction(1)))
     scrub = make_outline(source, None).video_renditions[-1]
     with pytest.raises(SlicesDiffer):

@@ -64,7 +64,7 @@ async def plan_film(org: AppHarness, render_id: str, *, minutes: int) -> None:
 
 
 class TestQueuedJobs:
-    async def test_more_than_the_limit_are_refused(self, org: AppHarness) -> None:
+    async def test_jobs_over_the_limit_are_refused(self, org: AppHarness) -> None:
         await set_limit(org, Quota.QUEUED_JOBS, 2)
         for _ in range(2):
             assert (await org.client.post(RENDERS, json=RENDER)).status_code == 201
@@ -81,11 +81,13 @@ class TestQueuedJobs:
         assert (await org.client.post(RENDERS, json=RENDER)).status_code == 429
         assert await org.count_stored() == before
 
-    async def test_others_are_not_affected(self, app: AppHarness, org: AppHarness) -> None:
+    async def test_other_organizations_are_not_affected(
+        self, app: AppHarness, org: AppHarness
+    ) -> None:
         await set_limit(org, Quota.QUEUED_JOBS, 0)
         assert (await app.client.post(RENDERS, json=RENDER)).status_code == 201
 
-    async def test_requests_at_once_do_not_pass_the_limit(self, org: AppHarness) -> None:
+    async def test_concurrent_requests_do_not_exceed_the_limit(self, org: AppHarness) -> None:
         organization_id = await id_of(org)
         await set_limit(org, Quota.QUEUED_JOBS, 1)
         services = org.services
@@ -128,7 +130,7 @@ class TestRenderMinutes:
             await connection.execute("DELETE FROM render WHERE id = %s", (render_id,))
         assert (await usage(org, Quota.RENDER_MINUTES))["used"] == 3
 
-    async def test_the_window_moves_on(self, org: AppHarness) -> None:
+    async def test_usage_expires_with_its_window(self, org: AppHarness) -> None:
         services, organization_id = org.services, await id_of(org)
         clock = SettableClock(services.clock.now())
         quotas = Quotas(
@@ -159,7 +161,7 @@ class TestStoredBytes:
         await org.client.delete(f"/api/v1/files/{created.json()['id']}")
         assert (await org.client.post("/api/v1/files", json=file)).status_code == 201
 
-    async def test_every_change_is_counted(self, org: AppHarness) -> None:
+    async def test_every_change_of_stored_bytes_is_counted(self, org: AppHarness) -> None:
         organization_id = await id_of(org)
         file_id, render_id = await self.make_file(org, 1000), await org.create(**RENDER)
         assert await stored(org) == 1000
@@ -205,7 +207,7 @@ class TestDownloads:
 
 
 class TestRequests:
-    async def test_a_flood_is_refused(self, org: AppHarness) -> None:
+    async def test_a_flood_of_requests_is_refused(self, org: AppHarness) -> None:
         organization_id = await id_of(org)
         await set_limit(org, Quota.REQUESTS_PER_MINUTE, 3)
         # A process reads the limits anew after a while.
@@ -217,7 +219,7 @@ class TestRequests:
         org.services.quotas._buckets.clear()
         assert (await org.client.get("/api/v1/organization")).status_code == 200
 
-    async def test_requests_cost_no_query_while_the_limit_is_known(self, org: AppHarness) -> None:
+    async def test_requests_cause_no_query_while_the_limit_is_cached(self, org: AppHarness) -> None:
         organization_id = await id_of(org)
         quotas = Quotas(
             org.services.database,

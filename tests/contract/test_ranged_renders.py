@@ -54,7 +54,7 @@ async def uploaded(app: AppHarness, page: str) -> str:
     return render_id
 
 
-async def test_a_bundle_reads_what_it_shows(
+async def test_a_bundle_fetches_only_the_ranges_it_shows(
     app: AppHarness, server: RangedServer, tmp_path: Path
 ) -> None:
     server.bytes_sent = 0

@@ -182,7 +182,9 @@ NOTE_STATUSES = (
 )
 
 
-async def test_a_worker_that_ends_in_a_slice_is_replaced(app: AppHarness, tmp_path: Path) -> None:
+async def test_a_worker_that_ends_during_a_slice_is_replaced(
+    app: AppHarness, tmp_path: Path
+) -> None:
     queues = ["render", "media"]
     first = asyncio.create_task(run_worker(app.services, queues=queues, concurrency=1))
     await note_statuses(app)
@@ -223,7 +225,7 @@ async def test_a_short_render_does_not_wait_for_a_long_one(app: AppHarness, tmp_
     assert_is_whole(await saved(other, short, tmp_path / "short.mp4"), 75)
 
 
-async def test_what_a_page_throws_late_ends_the_render_with_its_reason(app: AppHarness) -> None:
+async def test_an_error_thrown_late_fails_the_render_with_its_message(app: AppHarness) -> None:
     html = "<script>setTimeout(() => { throw new Error('in the third slice') }, 2500)</script>"
     async with running_workers(app.services, workers=2):
         info = await app.render(html, **ASKED, duration_ms=5000, work_slice_ms=1000)
@@ -231,7 +233,7 @@ async def test_what_a_page_throws_late_ends_the_render_with_its_reason(app: AppH
     assert "in the third slice" in info["error"]["message"]
 
 
-async def test_a_page_that_changes_its_size_with_its_window_is_given_up(app: AppHarness) -> None:
+async def test_a_page_whose_size_depends_on_the_window_fails(app: AppHarness) -> None:
     """It was opened again and again for ever, and its worker was lost."""
     async with running_workers(app.services):
         for width in ("innerWidth / 2", "innerWidth === 640 ? 320 : 640"):

@@ -117,7 +117,9 @@ def test_a_mix_is_the_same_bytes(
     assert films[0] == films[1]
 
 
-def test_sources_that_were_closed_meanwhile_go_on_exactly(folder: Path, tmp_path: Path) -> None:
+def test_a_source_closed_meanwhile_continues_at_the_same_sample(
+    folder: Path, tmp_path: Path
+) -> None:
     mix(clips(folder), 3000, tmp_path / "here")
     with SourceSession(replace(LIMITS, open_sources=2)) as session:
         mix(clips(folder), 3000, tmp_path / "child", read=SessionAudio(session).read)
@@ -131,7 +133,7 @@ def test_samples_for_waveforms_are_the_same(session: SourceSession, folder: Path
             assert np.array_equal(here.before(Fraction(ms), 2048), there.before(Fraction(ms), 2048))
 
 
-def test_of_a_remote_source_only_what_is_heard_is_fetched(
+def test_only_the_used_ranges_of_a_remote_source_are_fetched(
     session: SourceSession, folder: Path, tmp_path: Path
 ) -> None:
     content = (folder / "a.wav").read_bytes()
@@ -160,7 +162,7 @@ def test_errors_are_those_of_this_process(session: SourceSession, tmp_path: Path
         next(SessionAudio(session).read(tmp_path / "text.mp4", 0, 100))
 
 
-def test_sounds_that_lie_about_their_length_end(session: SourceSession, tmp_path: Path) -> None:
+def test_sounds_with_a_false_duration_end(session: SourceSession, tmp_path: Path) -> None:
     for number, data in enumerate(mislabelled_sounds(tmp_path).values()):
         path = tmp_path / f"{number}.m4a"
         path.write_bytes(data)
@@ -205,7 +207,7 @@ class FixedAnswerSession(SourceSession):
         {"slot": 0, "first": 0, "count": True},
     ],
 )
-def test_a_child_that_lies_is_stopped(folder: Path, answer: dict[str, Any]) -> None:
+def test_a_child_with_impossible_answers_is_stopped(folder: Path, answer: dict[str, Any]) -> None:
     with (
         FixedAnswerSession(answer) as session,
         pytest.raises(ConfinedKilled, match="invalid answer"),

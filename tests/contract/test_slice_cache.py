@@ -201,7 +201,7 @@ async def test_a_page_that_may_differ_is_filmed_each_time(fresh: AppHarness, bod
     assert (await filmed(fresh, first), await filmed(fresh, again)) == ([0], [0])
 
 
-async def test_a_part_whose_bytes_are_gone_is_made_again(
+async def test_a_cached_part_without_its_blob_is_made_again(
     fresh: AppHarness, host: MediaServer
 ) -> None:
     """Its maker may have died between the row and the blob."""
@@ -214,9 +214,7 @@ async def test_a_part_whose_bytes_are_gone_is_made_again(
     assert await filmed(fresh, third) == [0]
 
 
-async def test_parts_go_when_they_are_too_much_or_nobody_uses_them(
-    fresh: AppHarness, host: MediaServer
-) -> None:
+async def test_parts_are_evicted_by_size_and_by_age(fresh: AppHarness, host: MediaServer) -> None:
     services, render = fresh.services, await ended(fresh, greeting(host))
     prefix = f"org/{render.organization_id}/kept"
 
@@ -256,7 +254,7 @@ async def test_a_replaced_worker_adds_nothing_to_the_cache(
     assert await filmed(fresh, render) == [0, 1, 2]
 
 
-async def test_a_link_that_a_dead_worker_began_is_taken_over(
+async def test_a_link_begun_by_a_dead_worker_is_completed_by_another(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     async with open_app(postgres, tmp_path / "data", template=TEMPLATE) as app:

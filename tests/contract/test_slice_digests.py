@@ -68,7 +68,9 @@ def base() -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_what_is_not_seen_makes_no_difference(media: LocalAssets, other: dict[str, Any]) -> None:
+def test_invisible_properties_do_not_change_slice_digests(
+    media: LocalAssets, other: dict[str, Any]
+) -> None:
     assert digests(media, base()).slices == digests(media, {**base(), **other}).slices
 
 
@@ -90,7 +92,7 @@ def test_what_is_not_seen_makes_no_difference(media: LocalAssets, other: dict[st
     ],
     ids=str,
 )
-def test_what_is_seen_makes_a_difference(media: LocalAssets, other: dict[str, Any]) -> None:
+def test_visible_properties_change_slice_digests(media: LocalAssets, other: dict[str, Any]) -> None:
     plain, changed = digests(media, base()), digests(media, {**base(), **other})
     assert all(one != two for one, two in zip(plain.slices, changed.slices, strict=True))
 
@@ -106,11 +108,13 @@ def test_what_is_seen_makes_a_difference(media: LocalAssets, other: dict[str, An
     ],
     ids=str,
 )
-def test_the_whole_film_counts(media: LocalAssets, top: dict[str, Any]) -> None:
+def test_properties_of_the_film_change_all_slice_digests(
+    media: LocalAssets, top: dict[str, Any]
+) -> None:
     assert set(digests(media, base()).slices).isdisjoint(digests(media, base(), **top).slices)
 
 
-def test_a_layer_counts_where_it_is_seen(media: LocalAssets) -> None:
+def test_a_layer_changes_only_the_slices_that_show_it(media: LocalAssets) -> None:
     first = rect(RED, BOX, trim={"end": 3})
     plain = digests(media, base()).slices
     over = digests(media, base(), first).slices
@@ -119,19 +123,19 @@ def test_a_layer_counts_where_it_is_seen(media: LocalAssets) -> None:
     assert hidden == plain
 
 
-def test_a_layer_that_fades_in_one_slice_is_the_same_in_the_other(media: LocalAssets) -> None:
+def test_a_fade_changes_only_the_slice_that_contains_it(media: LocalAssets) -> None:
     fade = [{"type": "fadeIn", "duration": 1}]
     one = digests(media, rect(RED, BOX, transitions=fade)).slices
     two = digests(media, rect(RED, BOX)).slices
     assert (one[0] == two[0], one[1] == two[1]) == (False, True)
 
 
-def test_order_counts(media: LocalAssets) -> None:
+def test_the_order_of_layers_changes_digests(media: LocalAssets) -> None:
     red, green = rect(RED, BOX, id="r"), rect(GREEN, BOX, id="g")
     assert digests(media, red, green).slices[0] != digests(media, green, red).slices[0]
 
 
-def test_inside_a_group_it_is_the_same(media: LocalAssets) -> None:
+def test_children_of_groups_change_only_the_slices_that_show_them(media: LocalAssets) -> None:
     def group(colour: str) -> dict[str, Any]:
         inner = rect(colour, BOX, id="inner", trim={"end": 3})
         return {"id": "g", "type": "group", "layers": [base(), inner]}
@@ -140,7 +144,7 @@ def test_inside_a_group_it_is_the_same(media: LocalAssets) -> None:
     assert (one[0] == two[0], one[1] == two[1]) == (False, True)
 
 
-def test_equal_slices_of_one_film_are_equal(media: LocalAssets) -> None:
+def test_equal_slices_of_one_film_have_equal_digests(media: LocalAssets) -> None:
     found = digests(media, image(STILL), duration=16).slices
     assert len(set(found)) == 1
     turning = digests(media, image(GIF), duration=16).slices
@@ -156,14 +160,16 @@ def test_equal_slices_of_one_film_are_equal(media: LocalAssets) -> None:
     ],
     ids=str,
 )
-def test_sound_has_a_digest_of_its_own(media: LocalAssets, layer: dict[str, Any]) -> None:
+def test_the_audio_digest_depends_on_audio_layers_only(
+    media: LocalAssets, layer: dict[str, Any]
+) -> None:
     sound = digests(media, base()).sound
     assert sound is not None
     assert sound == digests(media, base(), image(FLAT)).sound
     assert sound != digests(media, {**base(), **layer}).sound
 
 
-def test_a_drawing_of_the_mix_follows_the_sound(media: LocalAssets) -> None:
+def test_a_waveform_of_the_mix_depends_on_the_audio(media: LocalAssets) -> None:
     wave = {"id": "w", "type": "waveform", "size": {"width": 100, "height": 50}}
     tone = {"id": "t", "type": "audio", "file": TONE}
     loud, soft = (
@@ -172,7 +178,9 @@ def test_a_drawing_of_the_mix_follows_the_sound(media: LocalAssets) -> None:
     assert set(loud).isdisjoint(soft)
 
 
-def test_texts_count_as_they_are_drawn(media: LocalAssets, browser: Browser) -> None:
+def test_text_changes_the_digests_of_the_slices_that_show_it(
+    media: LocalAssets, browser: Browser
+) -> None:
     def text(words: str, **more: Any) -> dict[str, Any]:
         return {"id": "t", "type": "text", "text": {"text": words, "fontSize": 20}, **more}
 
@@ -210,7 +218,7 @@ def test_only_cacheable_layers_have_digests(
     assert (None not in found) == is_sure
 
 
-def test_equal_digests_are_equal_bytes(media: LocalAssets, tmp_path: Path) -> None:
+def test_slices_with_equal_digests_have_equal_bytes(media: LocalAssets, tmp_path: Path) -> None:
     """Filmed alone, or after another slice of another film that has more in it."""
     over = rect(RED, BOX, trim={"end": 3})
     kenburns = image(STILL, id="i", size={"width": 80, "height": 60}, position={"angle": 5})
@@ -227,7 +235,7 @@ def test_equal_digests_are_equal_bytes(media: LocalAssets, tmp_path: Path) -> No
     assert films[0] == films[1]
 
 
-def test_another_file_at_the_same_address_is_another_source(
+def test_changed_content_at_the_same_url_changes_digests(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     found = []

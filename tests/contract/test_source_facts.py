@@ -92,7 +92,7 @@ def probe_confined(path: Path) -> ProbedSource:
 
 
 @pytest.mark.parametrize("name", FACTS)
-def test_a_plan_has_the_numbers_of_its_film(assets: LocalAssets, name: str) -> None:
+def test_a_plan_has_the_size_duration_and_rate_of_its_film(assets: LocalAssets, name: str) -> None:
     kind, size, duration_s, fps, has_sound = FACTS[name]
     address = MEDIA_ORIGIN + name
     found = probe_confined(assets.fetch(address).path)
@@ -127,7 +127,7 @@ PLAYED = [
 
 
 @pytest.mark.parametrize("name", FACTS)
-def test_a_page_knows_the_same_of_a_source_as_a_plan(
+def test_pages_and_plans_have_the_same_facts_of_a_source(
     browser: Browser, assets: LocalAssets, name: str
 ) -> None:
     found = probe_confined(assets.fetch(MEDIA_ORIGIN + name).path)
@@ -192,7 +192,7 @@ def nearest(picture: Picture) -> tuple[int, int, int]:
 
 
 @pytest.mark.parametrize("name", [name for name in PLAYED if FACTS[name][0] != "image"])
-def test_an_upload_is_as_long_and_as_large_as_a_source(
+def test_uploads_and_sources_have_the_same_size_and_duration(
     assets: LocalAssets, tmp_path: Path, name: str
 ) -> None:
     """Steps of type probe return what was found when the file was processed."""
@@ -204,7 +204,7 @@ def test_an_upload_is_as_long_and_as_large_as_a_source(
 
 
 @pytest.mark.parametrize("lengths_ms", [[100, 200, 300], [0, 20, 20], [0, 10, 20], [10, 10, 10]])
-def test_a_gif_lasts_as_long_for_uploads_as_for_layers(
+def test_a_gif_has_the_same_duration_as_upload_and_as_layer(
     tmp_path: Path, lengths_ms: list[int]
 ) -> None:
     """A picture of 10 ms lasted 10 ms there, and 100 here."""

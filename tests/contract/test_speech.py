@@ -95,7 +95,7 @@ def test_the_same_sound_gives_the_same_transcript(
 
 
 @pytest.mark.parametrize("kind", ["nothing", "silence", "noise", "tones"])
-def test_nothing_is_heard_where_nobody_speaks(speech: Transcriber, kind: str) -> None:
+def test_audio_without_speech_gives_no_words(speech: Transcriber, kind: str) -> None:
     at_s = np.arange(8 * 16_000) / 16_000
     chords = sum(np.sin(2 * np.pi * hz * at_s) for hz in (220, 277.2, 329.6, 440))
     sounds = {
@@ -123,6 +123,6 @@ def test_a_long_sound_is_read_a_few_windows_at_a_time(speech: Transcriber) -> No
     assert max(end - start for start, end in asked) <= 110_000 + 2 * MARGIN_MS
 
 
-def test_a_language_nobody_speaks_is_refused(speech: Transcriber) -> None:
+def test_an_unknown_language_is_refused(speech: Transcriber) -> None:
     with pytest.raises(UnknownLanguage):
         speech.transcribe(np.zeros(16_000, np.float32), "tlh")

@@ -98,7 +98,7 @@ def test_without_an_aligner_words_are_spread_over_the_voice(
 
 
 @needs_sphinx
-def test_an_aligner_that_dies_costs_the_times_and_not_the_words(
+def test_a_crashed_aligner_loses_the_times_but_not_the_words(
     moonshine: Transcriber, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
@@ -149,7 +149,7 @@ def test_a_foreign_song_gives_valid_word_times(moonshine: Transcriber, tmp_path:
 
 
 @pytest.mark.parametrize("kind", ["nothing", "silence", "noise"])
-def test_nothing_is_heard_where_nobody_speaks(moonshine: Transcriber, kind: str) -> None:
+def test_audio_without_speech_gives_no_words(moonshine: Transcriber, kind: str) -> None:
     sounds = {
         "nothing": np.zeros(0),
         "silence": np.zeros(4 * 16_000),
@@ -171,7 +171,7 @@ def test_a_missing_model_is_replaced_with_a_warning(tmp_path: Path) -> None:
     assert check_voice(settings).state is CheckState.OK
 
 
-def test_a_damaged_model_is_stood_in_for_and_named(tmp_path: Path) -> None:
+def test_a_damaged_model_is_replaced_with_a_warning(tmp_path: Path) -> None:
     settings = folder_with(tmp_path / "some", "moonshine", "voice")
     shutil.copytree(installed_models_folder() / "base", tmp_path / "some" / "base")
     decoder = tmp_path / "some/base/onnx/decoder_model_merged_quantized.onnx"
@@ -186,7 +186,7 @@ def test_a_damaged_model_is_stood_in_for_and_named(tmp_path: Path) -> None:
         load_engine(replace(settings, engine="whisper"))
 
 
-def test_a_model_of_one_s_own_that_cannot_be_loaded_is_stood_in_for(tmp_path: Path) -> None:
+def test_a_custom_model_that_cannot_be_loaded_is_replaced(tmp_path: Path) -> None:
     settings = folder_with(tmp_path / "some", "moonshine", "voice")
     own = tmp_path / "own"
     shutil.copytree(installed_models_folder() / "base", own)
@@ -200,7 +200,7 @@ def test_a_model_of_one_s_own_that_cannot_be_loaded_is_stood_in_for(tmp_path: Pa
     )
 
 
-def test_an_engine_that_was_named_is_not_stood_in_for(tmp_path: Path) -> None:
+def test_a_configured_engine_is_never_replaced(tmp_path: Path) -> None:
     empty = folder_with(tmp_path / "empty")
     for engine in ("whisper", "moonshine"):
         with pytest.raises(SpeechModelMissing, match=r"fetch_speech_models\.py"):
@@ -210,7 +210,7 @@ def test_an_engine_that_was_named_is_not_stood_in_for(tmp_path: Path) -> None:
     assert "'medium' is neither" in check_speech(replace(empty, model="medium")).detail
 
 
-def test_with_no_engine_at_all_each_says_why(
+def test_without_any_engine_every_reason_is_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pocketsphinx", None)
@@ -224,7 +224,7 @@ def test_with_no_engine_at_all_each_says_why(
 
 
 @pytest.mark.parametrize("name", ["acoustic_corpus", "cold_corpus", "cold_corpus3"])
-def test_speech_in_a_noisy_room_is_not_kept_back_without_the_voice_detector(
+def test_noisy_speech_is_recognized_without_the_voice_detector(
     default_settings: SpeechSettings, name: str
 ) -> None:
     samples = read_clip(name).samples
@@ -236,7 +236,7 @@ def test_speech_in_a_noisy_room_is_not_kept_back_without_the_voice_detector(
     assert is_heard[voice].mean() >= 0.98
 
 
-def test_the_default_is_whisper_and_nothing_is_wrong(default_settings: SpeechSettings) -> None:
+def test_whisper_is_the_default_without_warnings(default_settings: SpeechSettings) -> None:
     assert check_speech(default_settings).detail == "whisper-base"
     assert check_voice(default_settings).state is CheckState.OK
     unknown = check_speech(replace(default_settings, language="xx"))
@@ -260,7 +260,7 @@ def test_a_language_the_fallback_does_not_know_is_refused(
     assert speech.transcribe(silence, "en-US").language == "en"
 
 
-def test_the_child_finds_known_words_also_those_no_dictionary_has() -> None:
+def test_the_aligner_finds_words_that_are_not_in_the_dictionary() -> None:
     pytest.importorskip("pocketsphinx", reason="no pocketsphinx for this version of Python")
     clip = read_clip("austen_0870")
     texts = clip.text.split()
@@ -274,7 +274,7 @@ def test_the_child_finds_known_words_also_those_no_dictionary_has() -> None:
     assert sphinx.align(np.zeros(1600, np.float32), ["anything", "at", "all"]) == []
 
 
-def test_the_script_fetches_nothing_that_is_there(tmp_path: Path) -> None:
+def test_the_script_downloads_only_missing_models(tmp_path: Path) -> None:
     folder_with(tmp_path / "all", "base", "moonshine", "voice")
     script = Path(__file__).parents[2] / "scripts" / "fetch_speech_models.py"
     command = [sys.executable, str(script), "--into", str(tmp_path / "all")]
@@ -282,7 +282,7 @@ def test_the_script_fetches_nothing_that_is_there(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("", "")
 
 
-def test_without_the_registry_the_script_says_so_and_fails(tmp_path: Path) -> None:
+def test_the_script_fails_with_a_message_without_the_registry(tmp_path: Path) -> None:
     folder_with(tmp_path / "some", "moonshine")
     script = Path(__file__).parents[2] / "scripts" / "fetch_speech_models.py"
     command = [sys.executable, str(script), "--into", str(tmp_path / "some")]
@@ -316,7 +316,7 @@ async def transcription_of(app: AppHarness) -> dict[str, Any]:
     return await transcribe(app, file["id"])
 
 
-async def test_whoever_reads_a_transcription_sees_who_made_it(
+async def test_a_transcription_names_its_engine(
     app: AppHarness, transcription_of: dict[str, Any]
 ) -> None:
     assert (
@@ -336,7 +336,7 @@ async def test_whoever_reads_a_transcription_sees_who_made_it(
     assert {"might", "made", "himself"} <= set(words)
 
 
-async def test_a_language_that_needs_the_missing_model_fails_with_what_to_do(
+async def test_a_language_of_a_missing_model_fails_with_a_remedy(
     app: AppHarness, transcription_of: dict[str, Any]
 ) -> None:
     failed = await transcribe(app, transcription_of["file_id"], language="de")

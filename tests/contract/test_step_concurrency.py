@@ -56,7 +56,7 @@ async def _stop(task: asyncio.Task[None]) -> None:
         await task
 
 
-async def test_two_heavy_steps_run_at_once_and_light_ones_wait_for_neither(
+async def test_two_heavy_steps_run_at_once_beside_light_ones(
     pipelines: PipelineHarness,
 ) -> None:
     heavy = BlockingRunner()

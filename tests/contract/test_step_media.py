@@ -113,7 +113,7 @@ async def frame_number(pipelines: PipelineHarness, file_id: str, at_ms: int) -> 
 
 
 class TestSampleFrames:
-    async def test_the_picture_on_screen_at_each_multiple(
+    async def test_a_frame_is_sampled_at_each_multiple_of_the_interval(
         self, pipelines: PipelineHarness, file_id: str
     ) -> None:
         definition = step("sample_frames", with_={"every_ms": 350})
@@ -139,7 +139,7 @@ class TestSampleFrames:
         head = await pipelines.app.client.head(f"{path}/3500.jpg")
         assert (head.status_code, head.content) == (200, b"")
 
-    async def test_windows_have_the_multiples_in_them(
+    async def test_each_window_has_the_samples_inside_it(
         self, pipelines: PipelineHarness, file_id: str
     ) -> None:
         definition = step("sample_frames", with_={"every_ms": 300}, granularity=SECONDS)
@@ -154,7 +154,7 @@ class TestSampleFrames:
             number = await frame_number(pipelines, file_id, at_ms)
             assert number == at_ms * 30 // 1000 or at_ms % 1000 < 34
 
-    async def test_a_file_that_arrives_is_looked_at_already(
+    async def test_frames_are_sampled_during_the_upload(
         self, pipelines: PipelineHarness, film: Path, tmp_path: Path
     ) -> None:
         tracks = await asyncio.to_thread(split_video, film, tmp_path)
@@ -174,7 +174,9 @@ class TestSampleFrames:
         assert await frame_number(pipelines, file_id, 1750) == 52
         assert (await pipelines.get_run(run))["status"] == "running"
 
-    async def test_sound_has_no_frames(self, pipelines: PipelineHarness, tmp_path: Path) -> None:
+    async def test_a_file_without_video_has_no_sampled_frames(
+        self, pipelines: PipelineHarness, tmp_path: Path
+    ) -> None:
         sound = make_clip(tmp_path / "a.mp4", Clip(video_codec=None))
         run, [output] = await one_step(
             pipelines, await uploaded(pipelines, sound), step("sample_frames")
@@ -203,7 +205,7 @@ def make_shots(path: Path, lengths: list[int]) -> Path:
 
 class TestDetectScenes:
     @pytest.mark.parametrize("granularity", [None, SECONDS], ids=["file", "windows"])
-    async def test_cuts_are_found_once_also_where_windows_meet(
+    async def test_cuts_at_window_borders_are_found_once(
         self, pipelines: PipelineHarness, tmp_path: Path, granularity: Any
     ) -> None:
         # The second cut is where a fragment begins.
@@ -280,7 +282,7 @@ class RedactionCase:
 
 
 class TestRedactRender(RedactionCase):
-    async def test_an_ordinary_render_of_what_was_found(
+    async def test_a_redaction_is_an_ordinary_render(
         self, pipelines: PipelineHarness, first_step: ScriptedRunner, file_id: str
     ) -> None:
         run = await self.begin(pipelines, first_step, file_id, FACE, NAME, OTHER)
@@ -318,7 +320,7 @@ class TestRedactRender(RedactionCase):
         assert codes[100] == 100
         assert set(codes[15:46]) == {None}
 
-    async def test_an_answer_that_is_lost_with_the_database_costs_no_output(
+    async def test_a_lost_database_response_loses_no_output(
         self,
         pipelines: PipelineHarness,
         first_step: ScriptedRunner,
@@ -359,7 +361,7 @@ class TestRedactRender(RedactionCase):
         answer = await pipelines.app.client.get(f"/api/v1/renders/{render_id}.mp4")
         assert answer.status_code == 200
 
-    async def test_nothing_to_hide_is_skipped(
+    async def test_a_redaction_without_boxes_is_skipped(
         self, pipelines: PipelineHarness, first_step: ScriptedRunner, file_id: str
     ) -> None:
         run = await self.begin(pipelines, first_step, file_id, OTHER)
@@ -452,7 +454,7 @@ class TestPublish(RedactionCase):
         published = await self.published(pipelines, run)
         assert published["source_url"] == hidden["output"]["metadata"]["output_url"]
 
-    async def test_where_nothing_was_hidden_the_original_is_published(
+    async def test_without_a_redaction_the_original_is_published(
         self, pipelines: PipelineHarness, first_step: ScriptedRunner, file_id: str
     ) -> None:
         out = step("publish", "hide", with_={"source": "redacted"})
@@ -461,7 +463,7 @@ class TestPublish(RedactionCase):
         assert published["source"] == "original"
         assert published["source_url"] == f"{BASE_URL}/api/v1/files/{file_id}/content"
 
-    async def test_a_redaction_that_was_deleted_fails_the_step(
+    async def test_a_deleted_redaction_fails_the_publish_step(
         self, pipelines: PipelineHarness, first_step: ScriptedRunner, file_id: str
     ) -> None:
         more = {
@@ -478,7 +480,7 @@ class TestPublish(RedactionCase):
         await pipelines.run_all_jobs()
         assert (await pipelines.get_run(run))["error"]["code"] == "redaction_failed"
 
-    async def test_a_file_that_is_nowhere_whole_has_no_source_url(
+    async def test_a_file_uploaded_as_tracks_has_no_source_url(
         self, pipelines: PipelineHarness
     ) -> None:
         """It was uploaded as tracks; its manifests play."""

@@ -60,7 +60,7 @@ def texts(output: Any, kind: str) -> list[str]:
     return [each["text"] for each in output["annotations"] if each["kind"] == kind]
 
 
-async def test_a_file_is_transcribed_once_for_all_who_ask(
+async def test_several_steps_share_one_transcription(
     pipelines: PipelineHarness, tmp_path: Path
 ) -> None:
     clip = read_clip("austen_0870")
@@ -98,7 +98,7 @@ async def test_a_file_is_transcribed_once_for_all_who_ask(
             assert window["start_ms"] <= each["start_ms"] <= each["end_ms"] <= window["end_ms"]
 
 
-async def test_windows_are_heard_while_a_file_arrives(
+async def test_windows_are_transcribed_during_the_upload(
     pipelines: PipelineHarness, tmp_path: Path
 ) -> None:
     clip = read_clip("austen_0870")
@@ -120,7 +120,9 @@ async def test_windows_are_heard_while_a_file_arrives(
     assert len(said & set(normal_words(" ".join(heard)))) > 0.7 * len(said)
 
 
-async def test_nothing_is_said_without_sound(pipelines: PipelineHarness, tmp_path: Path) -> None:
+async def test_a_file_without_audio_has_an_empty_transcript(
+    pipelines: PipelineHarness, tmp_path: Path
+) -> None:
     silent = make_clip(tmp_path / "a.mp4", Clip(audio_codec=None, duration_s=Fraction(1)))
     async with running_file_worker(pipelines.app.services):
         file = await ready_file(pipelines.app, await asyncio.to_thread(silent.read_bytes))

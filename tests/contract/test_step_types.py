@@ -52,7 +52,7 @@ async def issues(pipelines: PipelineHarness, definition: Any) -> list[tuple[str,
     return [(each["path"], each["code"]) for each in answer.json()["issues"]]
 
 
-async def test_it_is_run_and_its_output_is_shown(extended: PipelineHarness) -> None:
+async def test_a_new_step_type_is_run_and_its_output_returned(extended: PipelineHarness) -> None:
     pipeline = await extended.create_pipeline(counting("look", track_type="audio"))
     run = await extended.start_run(pipeline)
     await extended.run_all_jobs()
@@ -67,7 +67,7 @@ async def test_it_is_run_and_its_output_is_shown(extended: PipelineHarness) -> N
     assert shown["output"]["metadata"] == {"count": 1}
 
 
-async def test_its_jobs_go_to_the_queue_that_it_names(extended: PipelineHarness) -> None:
+async def test_jobs_of_a_new_step_type_use_its_queue(extended: PipelineHarness) -> None:
     run = await extended.start_run(
         await extended.create_pipeline(counting("look", track_type="video"))
     )
@@ -84,7 +84,9 @@ async def test_its_jobs_go_to_the_queue_that_it_names(extended: PipelineHarness)
     await extended.run_all_jobs()
 
 
-async def test_its_settings_are_recorded_with_their_defaults(extended: PipelineHarness) -> None:
+async def test_settings_of_a_new_step_type_are_stored_with_defaults(
+    extended: PipelineHarness,
+) -> None:
     pipeline = await extended.create_pipeline(counting("look", track_type="audio"))
     stored = (await extended.get(f"pipelines/{pipeline}"))["version"]["definition"]
     assert stored["steps"]["sum"]["with"] == {"track_type": "audio", "maximum": 10}
@@ -110,13 +112,13 @@ async def test_issues_of_settings_and_of_its_own_check_have_paths(
     assert await issues(extended, counting(*needs, **settings)) == [issue]
 
 
-async def test_its_warnings_are_shown(extended: PipelineHarness) -> None:
+async def test_warnings_of_a_new_step_type_are_returned(extended: PipelineHarness) -> None:
     definition = counting("look", track_type="audio", maximum=1)
     made = await extended.create("pipelines", {"name": "warned", "definition": definition})
     assert [each["path"] for each in made["warnings"]] == ["steps.sum.with.maximum"]
 
 
-async def test_it_is_unknown_where_the_table_has_no_line_for_it(
+async def test_a_step_type_that_is_not_in_the_table_is_unknown(
     pipelines: PipelineHarness,
 ) -> None:
     found = await issues(pipelines, counting("look", track_type="audio"))

@@ -52,39 +52,39 @@ class TestLoops:
     """Each long loop is left when the work was cancelled."""
 
     @pytest.mark.parametrize("format_", ["gif", "webp", "png"])
-    async def test_animated_images(self, tmp_path: Path, format_: str) -> None:
+    async def test_decoding_an_animated_image_stops(self, tmp_path: Path, format_: str) -> None:
         path = tmp_path / f"moving.{format_}"
         pictures = [Image.new("RGB", (8, 8), (n * 20, 0, 0)) for n in range(9)]
         pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=100)
         with ImageSource(path) as source:
             await assert_stops(lambda: source.rgba(8))
 
-    async def test_video(self, clip: Path) -> None:
+    async def test_decoding_a_video_stops(self, clip: Path) -> None:
         with VideoDecoder(clip) as decoder:
             await assert_stops(decoder.read)
 
-    async def test_mix(self, clip: Path, tmp_path: Path) -> None:
+    async def test_mixing_audio_stops(self, clip: Path, tmp_path: Path) -> None:
         clips = [AudioClip(clip, Fraction(0), Fraction(1000))]
         await assert_stops(lambda: mix(clips, 1000, tmp_path / "mix.mp4"))
         await assert_stops(lambda: mix([], 1000, tmp_path / "silence.mp4"))
 
-    async def test_sources_in_a_confined_child(self, clip: Path) -> None:
+    async def test_work_in_a_confined_child_stops(self, clip: Path) -> None:
         with SourceSession() as session:
             await assert_stops(lambda: session.probe(clip))
             # The child was in the middle of an answer, and was replaced.
             assert session.probe(clip).has_sound
 
-    async def test_captions(self) -> None:
+    async def test_parsing_captions_stops(self) -> None:
         text = b"WEBVTT\n\n00:01.000 --> 00:02.000\nhello\n"
         await assert_stops(lambda: read_captions(text))
 
     @pytest.mark.parametrize("container", ["mp4", "mov", "gif"])
-    async def test_join(self, clip: Path, tmp_path: Path, container: str) -> None:
+    async def test_joining_slices_stops(self, clip: Path, tmp_path: Path, container: str) -> None:
         out = tmp_path / f"film.{container}"
         slice_ = clip if container == "mp4" else make_clip(tmp_path / "slice.mkv", CLIP)
         await assert_stops(lambda: assemble([slice_], clip, out, container=container, fps=FPS))
 
-    async def test_encoder(self, tmp_path: Path) -> None:
+    async def test_encoding_stops(self, tmp_path: Path) -> None:
         def encode() -> None:
             with FilmEncoder(tmp_path / "film.mp4", VideoSettings(64, 48, FPS)) as encoder:
                 encoder.buffer()
@@ -99,7 +99,7 @@ async def assert_stops(work: Callable[[], Any]) -> None:
 class TestDeletedRenders:
     """The only slot is free again for the next render, long before the work would have ended."""
 
-    async def test_while_it_is_filmed(self, app: AppHarness) -> None:
+    async def test_deletion_stops_the_capture(self, app: AppHarness) -> None:
         asked = {"width": 1280, "height": 720, "fps": 60}
         asked |= {"duration_ms": 60_000, "work_slice_ms": 60_000}
         page = "<style>@keyframes a {to {margin: 1px}} p {animation: a 1s infinite}</style><p>x"
@@ -112,7 +112,7 @@ class TestDeletedRenders:
         assert "render.work_stopped" in {line["event"] for line in lines}
         assert 0 < await frames_done(app, unwanted) < SLICE_FRAMES
 
-    async def test_while_its_page_settles(self, app: AppHarness) -> None:
+    async def test_deletion_stops_a_page_that_settles(self, app: AppHarness) -> None:
         page = "<script>window.renderReady = new Promise(() => {})</script>"
         async with working(app, "render", "media"):
             unwanted = await render_of(app, await app.create(html=page, **ASKED, duration_ms=100))
@@ -123,7 +123,7 @@ class TestDeletedRenders:
         assert info["status"] == "complete"
         assert "render.work_stopped" in {line["event"] for line in lines}
 
-    async def test_while_its_sound_is_mixed(self, app: AppHarness) -> None:
+    async def test_deletion_stops_the_audio_mix(self, app: AppHarness) -> None:
         unwanted = await planned(app, HOURS_MS)
         async with working(app, "media"):
             await wait_until(lambda: is_doing(app, "render.sound"))
@@ -135,7 +135,7 @@ class TestDeletedRenders:
         assert "render.work_stopped" in {line["event"] for line in lines}
         assert not await has_sound(app, unwanted)
 
-    async def test_a_deleted_row_stops_it_too(self, app: AppHarness) -> None:
+    async def test_a_deleted_row_stops_the_audio_mix(self, app: AppHarness) -> None:
         unwanted = await planned(app, HOURS_MS)
         async with working(app, "media"):
             await wait_until(lambda: is_doing(app, "render.sound"))
@@ -146,7 +146,7 @@ class TestDeletedRenders:
         assert "render.work_stopped" in {line["event"] for line in lines}
 
 
-async def test_a_deleted_file_is_not_processed_to_its_end(app: AppHarness, tmp_path: Path) -> None:
+async def test_deletion_stops_the_processing_of_a_file(app: AppHarness, tmp_path: Path) -> None:
     film = tmp_path / "film.webm"
     write_still_film(film, frames=6_000)
     folders = work_folders()

@@ -122,7 +122,9 @@ def test_an_untouched_video_is_copied_byte_for_byte(media: LocalAssets, tmp_path
     assert path.read_bytes() == media.fetch(OWN).path.read_bytes()
 
 
-def test_copied_and_encoded_slices_are_one_film(media: LocalAssets, tmp_path: Path) -> None:
+def test_copied_and_encoded_slices_are_joined_seamlessly(
+    media: LocalAssets, tmp_path: Path
+) -> None:
     path = tmp_path / "film.mp4"
     box = rect("#FF0000", (0, 190, 320, 50), timeline={"start": 5}, trim={"end": 2})
     assert made(config_of(video(), box, **LONG), media, path) == [
@@ -185,7 +187,7 @@ def test_a_turned_source_is_encoded(media: LocalAssets, tmp_path: Path) -> None:
     assert made(config_of(video(TURNED), **LONG), media, path) == [GRABBING] * 3
 
 
-def test_a_damaged_stretch_is_encoded_and_the_others_copied(
+def test_a_damaged_slice_is_encoded_and_the_others_copied(
     media: LocalAssets, tmp_path: Path
 ) -> None:
     path = tmp_path / "film.mp4"
@@ -197,7 +199,9 @@ def test_a_damaged_stretch_is_encoded_and_the_others_copied(
     assert [numbers[each] for each in untouched] == untouched
 
 
-def test_a_browser_plays_across_the_seams(media: LocalAssets, tmp_path: Path) -> None:
+def test_a_browser_plays_copied_and_encoded_slices_without_a_gap(
+    media: LocalAssets, tmp_path: Path
+) -> None:
     path = tmp_path / "film.mp4"
     box = rect("#FF0000", (0, 200, 10, 10), timeline={"start": 5}, trim={"end": 2})
     assert COPIED_SLICE in made(config_of(video(), box, **LONG), media, path)

@@ -93,7 +93,7 @@ def assert_part(found: Packets, whole: Packets, kind: str) -> None:
     assert found[kind] == whole[kind][first : first + len(found[kind])]
 
 
-async def test_a_second_of_a_film_that_still_arrives(
+async def test_a_time_range_is_served_during_the_upload(
     app: AppHarness, film: Path, tracks: list[LocalTrack]
 ) -> None:
     file_id = await begin(app, "video", "audio")
@@ -118,7 +118,9 @@ async def test_a_second_of_a_film_that_still_arrives(
     assert head.content == b""
 
 
-async def test_the_same_bytes_when_it_is_ready(app: AppHarness, tracks: list[LocalTrack]) -> None:
+async def test_a_time_range_has_the_same_bytes_when_the_file_is_ready(
+    app: AppHarness, tracks: list[LocalTrack]
+) -> None:
     file_id = await begin(app, "video", "audio")
     await put_fragments(app, file_id, tracks[0], 2)
     await put_fragments(app, file_id, tracks[1], 3)

@@ -93,7 +93,7 @@ def packets(path: Path, index: int) -> list[tuple[Fraction, bytes]]:
 
 
 @pytest.mark.spec("3.2", "2.6")
-async def test_a_film_from_its_first_fragment_to_ready(
+async def test_a_video_is_uploaded_fragment_by_fragment(
     app: AppHarness, film: Path, tracks: list[LocalTrack], tmp_path: Path
 ) -> None:
     file_id = await begin(app, "video", "audio")
@@ -151,7 +151,7 @@ async def test_a_film_from_its_first_fragment_to_ready(
     assert error_of(late) == (409, "stream_closed")
 
 
-async def test_what_has_come_can_be_worked_on_before_the_end(
+async def test_received_fragments_are_processed_before_the_end(
     app: AppHarness, tracks: list[LocalTrack], tmp_path: Path
 ) -> None:
     file_id = await begin(app, "video", "audio")
@@ -188,7 +188,7 @@ class Cut(Exception):
     """The sender was interrupted."""
 
 
-async def test_our_client_goes_on_in_the_middle(
+async def test_the_client_resumes_an_upload(
     app: AppHarness, client: Client, film: Path, tracks: list[LocalTrack], other: Path
 ) -> None:
     begun: list[str] = []
@@ -255,7 +255,7 @@ async def test_a_video_that_must_be_encoded_is_refused_before_anything_is_sent(
         await asyncio.to_thread(client.files.upload_streamed, path)
 
 
-async def test_what_still_arrives_is_not_complete(app: AppHarness) -> None:
+async def test_an_unfinished_stream_is_not_ready(app: AppHarness) -> None:
     file_id = await begin(app, "video")
     answer = await app.client.get(f"{FILES}/{file_id}/upload")
     assert (answer.status_code, answer.json()["complete"]) == (202, False)
@@ -275,7 +275,7 @@ async def test_without_pipelines_there_are_no_streamed_uploads(app: AppHarness) 
     assert {error_of(answer) for answer in answers} == {(404, "not_found")}
 
 
-async def test_wrong_or_missing_sums(app: AppHarness, tracks: list[LocalTrack]) -> None:
+async def test_digests_are_required_and_checked(app: AppHarness, tracks: list[LocalTrack]) -> None:
     file_id = await begin(app, "video")
     track = tracks[0]
     await put_fragments(app, file_id, track, 1)
@@ -293,7 +293,7 @@ async def test_wrong_or_missing_sums(app: AppHarness, tracks: list[LocalTrack]) 
     assert len(blob_names(app, file_id)) == 1
 
 
-async def test_fragments_out_of_place(app: AppHarness, tracks: list[LocalTrack]) -> None:
+async def test_fragments_must_be_in_order(app: AppHarness, tracks: list[LocalTrack]) -> None:
     file_id = await begin(app, "video")
     track = tracks[0]
     first, second, third = (track.read(piece) for piece in track.fragments[:3])
@@ -316,7 +316,7 @@ async def test_fragments_out_of_place(app: AppHarness, tracks: list[LocalTrack])
     assert error_of(await put(app, file_id, "2/0", third)) == (404, "track_not_found")
 
 
-async def test_other_media_under_the_same_id(
+async def test_different_content_for_the_same_fragment_is_refused(
     app: AppHarness, tracks: list[LocalTrack], other: Path, tmp_path: Path
 ) -> None:
     file_id = await begin(app, "video", "audio")
@@ -335,26 +335,28 @@ async def test_other_media_under_the_same_id(
 @pytest.mark.parametrize(
     "types", [[], ["audio"] * 9, ["video", "audio", "video"]], ids=["none", "nine", "two videos"]
 )
-async def test_tracks_that_a_stream_cannot_have(app: AppHarness, types: list[str]) -> None:
+async def test_invalid_tracks_are_refused(app: AppHarness, types: list[str]) -> None:
     listed = [{"track_id": n, "type": kind} for n, kind in enumerate(types, 1)]
     answer = await app.client.post(f"{FILES}/stream", json={"filename": "a", "tracks": listed})
     assert error_of(answer) == (422, "invalid_tracks")
 
 
-async def test_as_many_tracks_as_there_may_be_and_each_once(app: AppHarness) -> None:
+async def test_the_number_of_tracks_is_limited(app: AppHarness) -> None:
     await begin(app, "video", *["audio"] * 7)
     twice = [{"track_id": 1, "type": "audio"}] * 2
     answer = await app.client.post(f"{FILES}/stream", json={"filename": "a", "tracks": twice})
     assert error_of(answer) == (422, "invalid_tracks")
 
 
-async def test_expiry_is_checked_as_everywhere(app: AppHarness) -> None:
+async def test_invalid_expiry_is_refused(app: AppHarness) -> None:
     body = {"filename": "a", "tracks": [{"track_id": 1, "type": "audio"}]}
     answer = await app.client.post(f"{FILES}/stream", json={**body, "expires_at": "1999-01-01T00"})
     assert error_of(answer) == (422, "must_be_future")
 
 
-async def test_sealing_what_is_not_all_there(app: AppHarness, tracks: list[LocalTrack]) -> None:
+async def test_incomplete_streams_cannot_be_sealed(
+    app: AppHarness, tracks: list[LocalTrack]
+) -> None:
     file_id = await begin(app, "video", "audio")
     assert error_of(await seal(app, file_id, t1=0, t2=0)) == (409, "stream_incomplete")
     await put_fragments(app, file_id, tracks[0])
@@ -368,7 +370,7 @@ async def test_sealing_what_is_not_all_there(app: AppHarness, tracks: list[Local
     assert (await detail(app, file_id))["status"] == "receiving"
 
 
-async def test_two_senders_at_once(app: AppHarness, tracks: list[LocalTrack]) -> None:
+async def test_concurrent_senders_store_once(app: AppHarness, tracks: list[LocalTrack]) -> None:
     file_id = await begin(app, "video")
     track = tracks[0]
     for place, piece in (("1/init", track.init), ("1/0", track.fragments[0])):
@@ -379,7 +381,7 @@ async def test_two_senders_at_once(app: AppHarness, tracks: list[LocalTrack]) ->
     assert (await state(app, file_id))["tracks"][0]["next"] == 1
 
 
-async def test_init_segments_that_cannot_be_taken(
+async def test_invalid_init_segments_are_refused(
     app: AppHarness, tracks: list[LocalTrack], tmp_path: Path
 ) -> None:
     file_id = await begin(app, "video", "audio")
@@ -406,7 +408,7 @@ async def test_init_segments_that_cannot_be_taken(
     assert "re-encoded" in answer.json()["message"]
 
 
-async def test_bytes_that_are_no_fragment(app: AppHarness, tracks: list[LocalTrack]) -> None:
+async def test_invalid_fragments_are_refused(app: AppHarness, tracks: list[LocalTrack]) -> None:
     file_id = await begin(app, "video")
     track = tracks[0]
     await put(app, file_id, "1/init", track.read(track.init))
@@ -463,7 +465,9 @@ async def test_a_stream_that_nobody_continues_fails_after_a_day(
     assert await streams.fail_abandoned() == 0
 
 
-async def test_others_and_files_have_no_stream(app: AppHarness, tracks: list[LocalTrack]) -> None:
+async def test_streams_of_others_and_of_plain_files_are_404(
+    app: AppHarness, tracks: list[LocalTrack]
+) -> None:
     file_id = await begin(app, "video")
     stranger = await app.other_organization()
     await enable_pipelines(stranger)
@@ -489,7 +493,7 @@ async def test_a_deleted_stream_leaves_nothing(app: AppHarness, tracks: list[Loc
     assert error_of(answer) == (404, "file_not_found")
 
 
-def test_sums_are_chained_alike_on_both_sides(tracks: list[LocalTrack]) -> None:
+def test_client_and_service_compute_the_same_chained_digest(tracks: list[LocalTrack]) -> None:
     track, so_far = tracks[0], None
     for piece in (track.init, *track.fragments):
         so_far = chained_digest(so_far, hashlib.sha256(track.read(piece)).digest())

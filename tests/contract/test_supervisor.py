@@ -163,7 +163,7 @@ async def test_a_dead_child_is_started_again_and_its_orphans_end(tmp_path: Path)
 
 
 @pytest.mark.parametrize("request_to_end", [signal.SIGTERM, signal.SIGINT])
-async def test_asked_to_end_it_leaves_nothing(
+async def test_a_stop_signal_ends_all_children(
     tmp_path: Path, request_to_end: signal.Signals
 ) -> None:
     with watch(tmp_path, "meek", "hard+stubborn") as running:
@@ -179,7 +179,7 @@ async def test_asked_to_end_it_leaves_nothing(
 
 
 @pytest.mark.parametrize("again", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-async def test_another_signal_does_not_cut_the_clean_end_of_the_database(
+async def test_a_second_signal_does_not_interrupt_the_shutdown_of_the_database(
     tmp_path: Path, again: signal.Signals
 ) -> None:
     with watch(tmp_path, "database+slow+patience+unhurried", "worker") as running:
@@ -195,7 +195,7 @@ async def test_another_signal_does_not_cut_the_clean_end_of_the_database(
         assert (tmp_path / "database-clean").exists()
 
 
-async def test_another_ctrl_c_ends_a_worker_that_takes_its_time(tmp_path: Path) -> None:
+async def test_a_second_ctrl_c_ends_a_slow_worker(tmp_path: Path) -> None:
     with watch(tmp_path, "worker+stubborn+patience") as running:
         await running.started("worker")
         running.process.send_signal(signal.SIGINT)
@@ -205,7 +205,7 @@ async def test_another_ctrl_c_ends_a_worker_that_takes_its_time(tmp_path: Path) 
         assert not [pid for pid in running.all_pids() if is_running(pid)]
 
 
-async def test_killed_outright_its_children_follow(tmp_path: Path) -> None:
+async def test_children_end_when_the_supervisor_is_killed(tmp_path: Path) -> None:
     with watch(tmp_path, "one", "two") as running:
         children = {await running.started("one"), await running.started("two")}
         inner = running.all_pids() - children - {running.process.pid}
@@ -218,7 +218,7 @@ async def test_killed_outright_its_children_follow(tmp_path: Path) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
-async def test_what_others_orphaned_does_not_stay_a_zombie(tmp_path: Path) -> None:
+async def test_orphans_of_children_are_reaped(tmp_path: Path) -> None:
     with watch(tmp_path, "one") as running:
         inner = running.inner("one", await running.started("one"))
         os.kill(running.seen("one").pop(), signal.SIGKILL)
@@ -235,7 +235,7 @@ async def test_ends_while_a_child_keeps_dying(tmp_path: Path) -> None:
         assert not [pid for pid in running.all_pids() if is_running(pid)]
 
 
-async def test_gives_up_on_a_child_that_never_comes_up() -> None:
+async def test_a_child_that_never_starts_ends_the_supervisor() -> None:
     code = """
 import asyncio, sys
 from framekiln.cli.supervisor import ChildFailed, RestartPolicy, Supervisor

@@ -41,7 +41,7 @@ def holder() -> Iterator[tuple[subprocess.Popen[str], Path]]:
             process.kill()
 
 
-def test_what_a_killed_process_left_is_removed_and_what_runs_is_not(place: Path) -> None:
+def test_folders_of_killed_processes_are_removed_and_others_kept(place: Path) -> None:
     with holder() as (living, kept), holder() as (killed, left):
         killed.kill()
         killed.wait()

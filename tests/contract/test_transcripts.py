@@ -97,7 +97,7 @@ async def started(app: AppHarness, file_id: FileId, language: str | None = None)
     return found
 
 
-async def test_two_slices_and_a_late_start(app: AppHarness, tmp_path: Path) -> None:
+async def test_two_slices_of_a_late_track_are_joined(app: AppHarness, tmp_path: Path) -> None:
     clip = read_clip("austen_0870")
     path = write_sound(tmp_path / "late.mp4", clip.samples, start_ms=LATE_MS)
     async with running_transcription_worker(app.services):
@@ -130,7 +130,7 @@ async def check_fragments(app: AppHarness, transcription_id: str, work_slice_ms:
         assert normal_words(texts) == normal_words(words)
 
 
-async def test_a_killed_worker_costs_a_slice(app: AppHarness) -> None:
+async def test_a_slice_of_a_killed_worker_is_repeated(app: AppHarness) -> None:
     async with running_transcription_worker(app.services):
         file = await ready_file(app, (FOLDER / "austen_0930.flac").read_bytes())
     made = await started(app, FileId(UUID(file["id"])), language="en")
@@ -247,7 +247,7 @@ async def test_a_transcription_that_kills_workers_fails(
     assert found["error"]["code"] == "transcription_kills_workers"
 
 
-async def test_a_file_deleted_meanwhile_leaves_nothing(app: AppHarness, tmp_path: Path) -> None:
+async def test_deleting_the_file_deletes_its_transcription(app: AppHarness, tmp_path: Path) -> None:
     path = write_sound(tmp_path / "gone.m4a", NOTHING)
     async with running_transcription_worker(app.services):
         file = await ready_file(app, path.read_bytes())
@@ -290,7 +290,7 @@ def test_samples_keep_their_source_time(tmp_path: Path, name: str) -> None:
     assert np.corrcoef(heard, clip.samples)[0, 1] > 0.99
 
 
-def test_the_track_that_was_named_is_heard(tmp_path: Path) -> None:
+def test_the_requested_track_is_transcribed(tmp_path: Path) -> None:
     path = make_clip(tmp_path / "clip.mp4", Clip(sample_rate_hz=44_100))
     count = write_samples(path, 1, tmp_path / "samples")
     samples = np.abs(np.fromfile(tmp_path / "samples", "<i2").astype(np.int32))

@@ -82,9 +82,7 @@ SOURCES: dict[str, Make] = {
 
 
 @pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
-def test_thumbnails_made_on_the_way_are_those_made_by_themselves(
-    tmp_path: Path, make: Make
-) -> None:
+def test_thumbnails_are_the_same_in_one_pass_and_alone(tmp_path: Path, make: Make) -> None:
     source = make(tmp_path)
     process_video(source, tmp_path, report=lambda _: None)
     on_the_way = tmp_path / "thumbnails.jpg"

@@ -78,7 +78,7 @@ async def organization_of(app: AppHarness) -> OrganizationId:
 
 
 class TestChunks:
-    async def test_in_order_with_either_spelling_of_the_range(self, app: AppHarness) -> None:
+    async def test_chunks_in_order_complete_the_file(self, app: AppHarness) -> None:
         data = noise(250_000)
         record = await create(app, byte_size=len(data))
         assert (record["status"], record["next_byte"]) == ("created", 0)
@@ -126,7 +126,7 @@ class TestChunks:
         assert await content(app, record["id"]) == data
         assert parts_stored(app, record["id"]) == 3
 
-    async def test_sent_again_from_the_start(self, app: AppHarness) -> None:
+    async def test_an_upload_may_be_repeated_from_the_start(self, app: AppHarness) -> None:
         """Existing clients never resume: after a break they send everything again."""
         data = noise(300_000)
         record = await create(app, byte_size=len(data))
@@ -154,7 +154,7 @@ class TestChunks:
         assert answer.status_code == 201
         assert await content(app, record["id"]) == data
 
-    async def test_a_gap_is_refused_and_says_where_to_go_on(self, app: AppHarness) -> None:
+    async def test_a_gap_is_refused_with_the_next_expected_byte(self, app: AppHarness) -> None:
         record = await create(app, byte_size=1000)
         path = f"{FILES}/{record['id']}/upload"
         await send_chunk(app, path, b"a" * 300, start=0, total=1000)
@@ -195,7 +195,7 @@ class TestChunks:
         assert (await detail(app, record["id"]))["next_byte"] == 0
         assert parts_stored(app, record["id"]) == 0
 
-    async def test_a_body_that_goes_on_too_long_completes_nothing(self, app: AppHarness) -> None:
+    async def test_a_body_longer_than_the_file_is_refused(self, app: AppHarness) -> None:
         """The last byte of a file must not count before the body has ended."""
         record = await create(app, byte_size=9 * MIB)
 
@@ -256,7 +256,7 @@ class TestTwoAtOnce:
         # What lost a race is not left lying about.
         assert parts_stored(app, record["id"]) == len(parts)
 
-    async def test_a_slow_writer_overtaken_by_another(self, app: AppHarness) -> None:
+    async def test_a_slow_writer_does_not_overwrite_a_faster_one(self, app: AppHarness) -> None:
         data = noise(500_000)
         record = await create(app, byte_size=len(data))
         path = f"{FILES}/{record['id']}/upload"
@@ -279,7 +279,7 @@ class TestTwoAtOnce:
         assert answer.status_code == 201
         assert await content(app, record["id"]) == data
 
-    async def test_deleted_while_it_is_sent(self, app: AppHarness) -> None:
+    async def test_deletion_during_an_upload_stores_nothing(self, app: AppHarness) -> None:
         record = await create(app, byte_size=500_000)
         path = f"{FILES}/{record['id']}"
         has_begun, goes_on = asyncio.Event(), asyncio.Event()
@@ -346,7 +346,7 @@ class TestBrokenConnections:
             )
         assert (answer.status_code, answer.json()["next_byte"]) == (416, 0)
 
-    async def test_memory_stays_flat(self, app: AppHarness, url: str) -> None:
+    async def test_an_upload_is_never_held_in_memory(self, app: AppHarness, url: str) -> None:
         size, piece = 200 * MIB, bytes(MIB)
         record = await create(app, byte_size=size)
         before = forget_peak()

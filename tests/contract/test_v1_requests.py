@@ -50,7 +50,7 @@ async def test_answers_name_fields_without_effect(app: AppHarness) -> None:
         "pipeline-runs/%00",
     ],
 )
-async def test_nothing_is_at_an_address_with_nul(app: AppHarness, path: str) -> None:
+async def test_a_path_with_nul_is_404(app: AppHarness, path: str) -> None:
     answer = await app.client.get(f"/api/v1/{path}")
     assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
 
@@ -83,7 +83,7 @@ RENDER = {
 
 
 @pytest.mark.parametrize("event", [LOAD, RENDER], ids=["load", "render"])
-async def test_telemetry_is_taken_from_anybody_and_dropped(
+async def test_telemetry_is_accepted_without_a_key_and_dropped(
     app: AppHarness, event: dict[str, Any]
 ) -> None:
     for client in (app.client, anybody(app)):

@@ -58,7 +58,7 @@ def zygotes(warm: WarmSandbox) -> Zygotes:
     return lambda: set(foreign_children()) - before
 
 
-async def test_one_order_leaves_nothing_for_the_next(warm: WarmSandbox, zygotes: Zygotes) -> None:
+async def test_a_task_leaves_no_files_for_the_next(warm: WarmSandbox, zygotes: Zygotes) -> None:
     assert await run(warm, "remember", value="secret") == {"before": None}
     first = zygotes()
     assert await run(warm, "remember", value="other") == {"before": None}
@@ -66,12 +66,12 @@ async def test_one_order_leaves_nothing_for_the_next(warm: WarmSandbox, zygotes:
     assert len(first) == 1
 
 
-async def test_many_orders_at_once_do_not_disturb_each_other(warm: WarmSandbox) -> None:
+async def test_concurrent_tasks_do_not_disturb_each_other(warm: WarmSandbox) -> None:
     answers = await asyncio.gather(*(run(warm, "add", numbers=[n]) for n in range(8)))
     assert [answer["sum"] for answer in answers] == list(range(8))
 
 
-async def test_after_a_crash_there_is_another_zygote(warm: WarmSandbox, zygotes: Zygotes) -> None:
+async def test_a_crashed_zygote_is_replaced(warm: WarmSandbox, zygotes: Zygotes) -> None:
     await warm.warm_up()
     first = zygotes()
     with pytest.raises(ConfinedKilled, match="SIGSEGV"):
@@ -81,7 +81,7 @@ async def test_after_a_crash_there_is_another_zygote(warm: WarmSandbox, zygotes:
     assert zygotes().isdisjoint(first)
 
 
-async def test_a_crash_does_not_disturb_those_beside_it(warm: WarmSandbox) -> None:
+async def test_a_crash_does_not_affect_concurrent_tasks(warm: WarmSandbox) -> None:
     folder = Path(tempfile.mkdtemp(dir=warm.folders.work))
     order = ConfinedOrder(f"{TASKS}:wait_for", {"name": "go"}, LIMITS, folder)
     beside = asyncio.create_task(run_warm(warm, order))
@@ -104,7 +104,7 @@ async def test_a_zygote_that_was_killed_is_replaced(warm: WarmSandbox, zygotes: 
     assert await run(warm, "add", numbers=[1]) == {"sum": 1}
 
 
-async def test_an_order_outside_the_folders_runs_in_its_own_sandbox(
+async def test_a_task_outside_the_folders_runs_in_its_own_sandbox(
     warm: WarmSandbox, zygotes: Zygotes, tmp_path: Path
 ) -> None:
     folder, given = tmp_path / "work", tmp_path / "given"

@@ -30,7 +30,7 @@ def test_a_watermark_is_in_the_corner_over_everything(
     assert columns.max() > 290
 
 
-def test_edges_of_what_lies_below(assets: LocalAssets) -> None:
+def test_an_edge_filter_applies_to_the_layers_below(assets: LocalAssets) -> None:
     box = rect("#ffffff", (100, 80, 100, 80))
     sketch = {"type": "filter", "filter": {"name": "sobel"}, "timeline": {"start": 1}}
     with open_layer_film(config_of(box, sketch), None, assets) as film:
@@ -42,7 +42,7 @@ def test_edges_of_what_lies_below(assets: LocalAssets) -> None:
     assert drawn[20, 20].max() == 0
 
 
-def test_edges_of_one_layer_after_its_other_filters(assets: LocalAssets) -> None:
+def test_an_edge_filter_of_a_layer_applies_after_its_other_filters(assets: LocalAssets) -> None:
     both = [{"name": "negative"}, {"name": "sobel"}, {"name": "negative"}]
     still = image(STILL, filters=both)
     with open_layer_film(config_of(still, video(position={"x": 1000})), None, assets) as film:

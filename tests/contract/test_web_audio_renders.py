@@ -44,7 +44,9 @@ def bundle(folder: Path) -> bytes:
     return file.getvalue()
 
 
-async def test_scripts_are_heard_beside_elements(app: AppHarness, tmp_path: Path) -> None:
+async def test_sound_of_scripts_is_mixed_with_that_of_elements(
+    app: AppHarness, tmp_path: Path
+) -> None:
     asked = {"width": 64, "height": 36, "fps": 10, "work_slice_ms": 1000}
     created = await app.client.post(RENDERS, json=asked)
     address = f"{RENDERS}/{created.json()['id']}"

@@ -104,7 +104,7 @@ class TestMessages:
             second = (await wait_for_requests(receiver, 2))[1]
         assert len(second.headers["webhook-signature"].split()) == 1
 
-    async def test_a_new_address_is_tried(
+    async def test_a_changed_address_gets_a_test_event(
         self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
         async with webhooks.running_workers():
@@ -276,7 +276,7 @@ class TestBadReceivers:
             await webhooks.wait_for_statuses(subscription, "delivered")
         assert [data_of(request) for request in receiver.requests] == [{"n": 1}] * 2
 
-    async def test_gives_up_on_a_receiver_that_hangs(
+    async def test_a_hanging_receiver_times_out(
         self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
         receiver.answer(NO_ANSWER)
@@ -298,7 +298,7 @@ class TestBadReceivers:
             await webhooks.wait_for_statuses(subscription, "delivered")
         assert data_of(receiver.requests[-1]) == {"n": 1}
 
-    async def test_an_answer_of_any_size_and_encoding_counts(
+    async def test_a_response_of_any_size_and_encoding_is_accepted(
         self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
         receiver.answer(Answer(200, body=b"x" * 300_000, headers={"Content-Encoding": "gzip"}))
@@ -344,7 +344,7 @@ class TestBadReceivers:
 
 
 class TestGivingUpAndRetention:
-    async def test_after_three_days_it_is_given_up_and_the_next_one_goes(
+    async def test_a_delivery_fails_after_three_days_and_the_next_is_sent(
         self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
         subscription = await webhooks.subscribe(receiver.url())
@@ -402,7 +402,7 @@ class TestGivingUpAndRetention:
         numbers = [data_of(it)["n"] for it in receiver.requests[sent:]]
         assert numbers.index(1) < numbers.index(2)
 
-    async def test_a_receiver_that_is_back_gets_what_was_postponed(
+    async def test_a_recovered_receiver_gets_postponed_deliveries(
         self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
         receiver.answer(Answer(500))
@@ -419,7 +419,7 @@ class TestGivingUpAndRetention:
             await webhooks.worker.queue_due()
             await webhooks.wait_for_statuses(subscription, "delivered", "delivered")
 
-    async def test_one_that_waits_is_tried_at_once_when_asked(
+    async def test_a_waiting_delivery_can_be_retried_at_once(
         self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
         receiver.answer_next(Answer(500))
