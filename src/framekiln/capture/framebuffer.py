@@ -7,7 +7,9 @@ for them. The pixels are checked against real screenshots (see `grabber.py`).
 """
 
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -55,16 +57,25 @@ def locate(page: Page) -> Framebuffer:
     if min(width, height) < 4 * _MARK_PX:
         raise FramebufferNotFound(f"{width}x{height} is too small to find the frame memory")
     page.evaluate(_PREPARE)
+    # The first block with the colours is the frame, or sometimes an older copy of it: then all of
+    # them are compared.
+    block = _find(page, most=1) or _find(page, most=None)
+    if block is None:
+        raise FramebufferNotFound("the drawn colours are nowhere in the GPU process")
+    return Framebuffer(block, page.size)
+
+
+def _find(page: Page, *, most: int | None) -> Block | None:
+    """Return a block that shows whatever is drawn; look at so many that show the first colours."""
     candidates: list[Block] | None = None
     for _ in range(_ROUNDS):
         colours = [secrets.token_bytes(3) for _ in range(3)]
         page.evaluate(_paint_script(colours))
         _draw(page)
         found = _search(page, colours) if candidates is None else candidates
-        candidates = [c for c in found if _shows(c, page.size, colours)]
-    if not candidates:
-        raise FramebufferNotFound("the drawn colours are nowhere in the GPU process")
-    return Framebuffer(candidates[0], page.size)
+        shown = (each for each in found if _shows(each, page.size, colours))
+        candidates = list(islice(shown, most))
+    return candidates[0] if candidates else None
 
 
 def _draw(page: Page) -> None:
@@ -105,8 +116,8 @@ def _bgra(colour: bytes) -> bytes:
     return bytes((colour[2], colour[1], colour[0], 255))
 
 
-def _search(page: Page, colours: list[bytes]) -> list[Block]:
-    """Return every address of the drawn first row."""
+def _search(page: Page, colours: list[bytes]) -> Iterator[Block]:
+    """Yield every address of the drawn first row."""
     ground, first, _ = (_bgra(c) for c in colours)
     return find_blocks(
         page.browser.pid,
@@ -118,9 +129,11 @@ def _search(page: Page, colours: list[bytes]) -> list[Block]:
 
 def _shows(block: Block, size: FrameSize, colours: list[bytes]) -> bool:
     """Whether the image at this address is the one that was drawn."""
-    pixels = np.empty((size.height_px, size.width_px, 4), np.uint8)
-    if not block.read_into(pixels):
-        return False
     ground, first, last = (_bgra(c) for c in colours)
-    samples = ((0, 0, first), (2 * _MARK_PX, 2 * _MARK_PX, ground), (-1, -1, last))
-    return all(bytes(pixels[y, x]) == colour for y, x, colour in samples)
+    inside = 2 * _MARK_PX * (size.width_px + 1)
+    samples = ((0, first), (inside, ground), (size.width_px * size.height_px - 1, last))
+    pixel = np.empty(4, np.uint8)
+    return all(
+        block.after(4 * number).read_into(pixel) and pixel.tobytes() == colour
+        for number, colour in samples
+    )

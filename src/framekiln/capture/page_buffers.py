@@ -38,6 +38,6 @@ class PageBuffers:
             return None
         if len(start) < _MIN_MARK_BYTES:
             return None
-        found = find_blocks(self._browser_pid, "renderer", start=start, size_bytes=size_bytes)
+        found = [*find_blocks(self._browser_pid, "renderer", start=start, size_bytes=size_bytes)]
         # Two addresses have the same random bytes: one is a copy, and it is unknown which.
         return found[0] if len(found) == 1 else None

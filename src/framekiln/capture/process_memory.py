@@ -46,27 +46,27 @@ class Block:
         return _copied(_libc.process_vm_writev, self, pixels) == pixels.nbytes
 
 
-def find_blocks(leader: int, kind: str, *, start: bytes, size_bytes: int) -> list[Block]:
-    """Return the blocks of that size that begin with `start`, in Chromium's `kind` processes."""
-    found = []
+def find_blocks(leader: int, kind: str, *, start: bytes, size_bytes: int) -> Iterator[Block]:
+    """Yield the blocks of that size that begin with `start`, in Chromium's `kind` processes.
+
+    Each region is read when it is its turn: who needs one block only saves the others.
+    """
+    head = bytearray(_SEARCHED_BYTES)
+    copy = np.frombuffer(head, np.uint8)
     for pid in processes_of_type(leader, kind):
         for low, high in _writable_regions(pid, at_least=size_bytes):
-            head = np.empty(min(high - low, _SEARCHED_BYTES), np.uint8)
-            length = _copied(_libc.process_vm_readv, Block(pid, low), head)
-            found += [
-                Block(pid, low + offset)
-                for offset in _places_of(start, head[:length].tobytes())
-                if low + offset + size_bytes <= high
-            ]
-    return found
+            length = _copied(_libc.process_vm_readv, Block(pid, low), copy[: high - low])
+            for offset in _places_of(start, head, length):
+                if low + offset + size_bytes <= high:
+                    yield Block(pid, low + offset)
 
 
-def _places_of(start: bytes, memory: bytes) -> Iterator[int]:
+def _places_of(start: bytes, memory: bytearray, length: int) -> Iterator[int]:
     """Yield all matches: the first may be a copy of the block."""
-    offset = memory.find(start)
+    offset = memory.find(start, 0, length)
     while offset >= 0:
         yield offset
-        offset = memory.find(start, offset + len(start))
+        offset = memory.find(start, offset + len(start), length)
 
 
 def _copied(call: "ctypes._NamedFuncPointer", block: Block, pixels: NDArray[np.uint8]) -> int:

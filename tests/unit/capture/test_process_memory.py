@@ -26,7 +26,7 @@ def test_a_copy_of_the_mark_does_not_hide_the_block() -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        found = find_blocks(os.getpid(), "renderer-of-this-test", start=MARK, size_bytes=SIZE)
+        found = [*find_blocks(os.getpid(), "renderer-of-this-test", start=MARK, size_bytes=SIZE)]
         process.communicate()
     assert [block.pid for block in found] == [process.pid] * 2
     assert found[1].address - found[0].address == 16384
