@@ -23,7 +23,11 @@ from framekiln.identity.users import Users
 from framekiln.jobs.model import RunningLimit
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock, SystemClock
-from framekiln.kit.confined.budget import default_budget, set_child_budget
+from framekiln.kit.confined.budget import (
+    default_budget,
+    default_session_budget,
+    set_child_budget,
+)
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.pipelines.wiring import PipelineDependencies, PipelineServices
 from framekiln.playback.service import Playback
@@ -91,7 +95,11 @@ class Services:
             default_budget(
                 children=settings.confined_children,
                 memory_bytes=settings.confined_memory_mib << 20,
-            )
+            ),
+            default_session_budget(
+                sessions=settings.confined_children,
+                memory_bytes=settings.confined_memory_mib << 20,
+            ),
         )
         clock = SystemClock()
         database = Database(conninfo)

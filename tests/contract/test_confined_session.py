@@ -1,7 +1,6 @@
 """Sessions with confined children: what they answer, and what the parent survives."""
 
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +25,7 @@ LIMITS = SessionLimits(request_s=TIMEOUT_S, request_cpu_s=int(TIMEOUT_S), memory
 
 @pytest.fixture(scope="module")
 def forked() -> Iterator[SessionPool]:
-    pool = SessionPool([SOURCES], at_once=4)
+    pool = SessionPool([SOURCES])
     yield pool
     pool.close()
 
@@ -36,7 +35,7 @@ def pool(request: pytest.FixtureRequest, forked: SessionPool) -> Iterator[Sessio
     if request.param == "forked":
         yield forked
         return
-    pool = SessionPool([SOURCES], at_once=4, can_fork=False)
+    pool = SessionPool([SOURCES], can_fork=False)
     yield pool
     pool.close()
 
@@ -254,33 +253,6 @@ def test_a_closed_session_leaves_no_process(pool: SessionPool, file: Path) -> No
     assert process.wait() is not None
 
 
-def test_sessions_wait_for_a_free_slot(file: Path) -> None:
-    pool = SessionPool([SOURCES], at_once=1)
-    opened = threading.Event()
-
-    def open_another() -> None:
-        with pool.open(LIMITS) as session:
-            session.open(READER, file, {})
-            opened.set()
-
-    with pool.open(LIMITS) as first:
-        first.open(READER, file, {})
-        waiting = threading.Thread(target=open_another)
-        waiting.start()
-        waiting.join(0.2)
-        assert not opened.is_set()
-    assert opened.wait(TIMEOUT_S)
-    waiting.join()
-    with pool.open(LIMITS) as first:
-        first.open(READER, file, {})
-        with (
-            pool.open(replace(LIMITS, request_s=0.01)) as second,
-            pytest.raises(ConfinedKilled, match="no decoder became free"),
-        ):
-            second.open(READER, file, {})
-    pool.close()
-
-
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM])
 def test_a_child_that_was_killed_between_requests_is_replaced(
     session: ConfinedSession, file: Path, sent: signal.Signals
@@ -340,7 +312,7 @@ def once(call: Callable[[], None]) -> Callable[[], None]:
 
 
 def test_a_zygote_that_was_killed_is_replaced(file: Path) -> None:
-    pool = SessionPool([SOURCES], at_once=4)
+    pool = SessionPool([SOURCES])
     with pool.open(LIMITS) as session:
         source = session.open(READER, file, {})
         before = session._process

@@ -177,7 +177,7 @@ class FixedAnswerSession(SourceSession):
     def __init__(self, answer: dict[str, Any]) -> None:
         super().__init__(LIMITS)
         self._answer = answer
-        self._pool = SessionPool(["tests.support.session_sources"], at_once=1)
+        self._pool = SessionPool(["tests.support.session_sources"])
 
     def open(
         self, served: str, path: Path, args: dict[str, Any], *, name: str | None = None

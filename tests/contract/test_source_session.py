@@ -66,7 +66,7 @@ def session() -> Iterator[SourceSession]:
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Iterator[ConfinedSession]:
-    pool = SessionPool(["tests.support.session_sources"], at_once=1)
+    pool = SessionPool(["tests.support.session_sources"])
     (tmp_path / "x").touch()
     with pool.open(LIMITS) as session:
         yield session

@@ -12,6 +12,7 @@ from framekiln.capture.browser_limits import BrowserLimits
 from framekiln.capture.errors import BrowserDied, PageBlocked, PageCrashed
 from framekiln.capture.warm_browser import WarmBrowser
 from framekiln.kit.cancellation import check_cancelled, run_in_executor
+from framekiln.kit.confined.budget import children_of
 from framekiln.kit.errors import CompositionFailed
 
 CheckAlive = Callable[[], None]
@@ -45,7 +46,8 @@ class FilmThreadPool:
         Pages of different owners are never shown by the same browser.
         """
         work = partial(self._run, task, check_cancelled, owner)
-        return await run_in_executor(self._threads, work)
+        with children_of(str(owner)):
+            return await run_in_executor(self._threads, work)
 
     async def close(self) -> None:
         """End all threads and browsers."""

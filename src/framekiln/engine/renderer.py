@@ -1,7 +1,7 @@
 """Renderers: one protocol for pages and layers, and the function that opens either."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -11,6 +11,7 @@ from framekiln.engine.audio_clips import AudioClips, PageAudio
 from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod, StillMoment
 from framekiln.engine.film_plan import CaptureRecord, FilmDigests, FilmPlan, FilmSlice
 from framekiln.engine.page.renderer import open_page_renderer
+from framekiln.kit.confined.budget import sessions_of_one_film
 
 
 class FilmRenderer(Protocol):
@@ -59,10 +60,21 @@ class FilmRenderer(Protocol):
         ...
 
 
+@contextmanager
 def open_renderer(
     order: FilmOrder, browser: Browser, limits: FilmLimits, *, fallback_reason: str | None = None
-) -> AbstractContextManager[FilmRenderer]:
+) -> Iterator[FilmRenderer]:
     """Open the renderer for the order, ready for its first frame."""
+    with (
+        sessions_of_one_film(),
+        _opened(order, browser, limits, fallback_reason=fallback_reason) as renderer,
+    ):
+        yield renderer
+
+
+def _opened(
+    order: FilmOrder, browser: Browser, limits: FilmLimits, *, fallback_reason: str | None
+) -> AbstractContextManager[FilmRenderer]:
     if order.layers is None and order.page_method is PageMethod.FILMED:
         return open_page_renderer(order, browser, limits, fallback_reason=fallback_reason)
     # Filmed pages do not need the compositor and its libraries.

@@ -79,12 +79,15 @@ async def run_in_executor(executor: Executor | None, work: Callable[[], T]) -> T
 
 
 def in_other_thread(work: Callable[P, T]) -> Callable[P, T]:
-    """Return `work` for another thread, in which it is cancelled together with this one."""
-    token = _token.get()
+    """Return `work` for other threads, in which it is cancelled together with this one.
+
+    It has the context variables of this thread.
+    """
+    context = copy_context()
 
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        _token.set(token)
-        return work(*args, **kwargs)
+        # A context can be entered by one thread at a time.
+        return context.copy().run(work, *args, **kwargs)
 
     return run
 

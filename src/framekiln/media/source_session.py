@@ -33,7 +33,6 @@ from framekiln.media.probe.probed_source import ProbedSource
 _CHILD: Final = "framekiln.media.served_sources"
 _COPIES: Final = "framekiln.media.remux.coded_source"
 """Imported in advance, too."""
-_AT_ONCE: Final = 32
 _FRACTION: Final = re.compile(r"-?[0-9]{1,30}(/[1-9][0-9]{0,29})?")
 _MAX_TEXT_CHARS: Final = 100
 _MAX_FRAMES: Final = 20_000
@@ -46,7 +45,7 @@ _SLOTS: Final = 2
 @cache
 def source_pool() -> SessionPool:
     """Return the pool of this process; its zygote starts with the first source."""
-    return SessionPool([_CHILD, _COPIES], at_once=_AT_ONCE)
+    return SessionPool([_CHILD, _COPIES])
 
 
 class SourceSession(Closeable):

@@ -27,7 +27,7 @@ class FetchedSources:
     media: dict[str, SourceFacts | UnusableSource] = field(default_factory=dict)
     """All sources, in the form that `resolve` needs."""
     retryable: set[str] = field(default_factory=set)
-    """URLs whose fetch failed with a retryable error."""
+    """URLs that failed with a retryable error."""
     _digests: dict[str, str] = field(default_factory=dict, init=False)
 
     def digest(self, address: str) -> str:
@@ -71,4 +71,4 @@ def _find(
     try:
         return asset, session.probe(asset.path, name=address), False
     except FramekilnError as error:
-        return asset, unsupported(address, error), False
+        return asset, unsupported(address, error), error.retryable

@@ -3,22 +3,38 @@
 Others wait in a queue. Owners take turns in it, so that many files of one do not delay another's.
 A child that waits has no process yet, and its own time limit has not begun. The budget belongs to
 the process, because its memory does.
+
+Sessions have a budget of their own. They last as long as films, so a large upload that has to run
+alone would wait for hours; and a film waits for children of its own while it has a session.
 """
 
 import asyncio
 import os
 import threading
+import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from framekiln.kit.cancellation import CHECK_EVERY_S, check_cancelled
+
 _CONTAINER_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
+_MAX_SESSIONS: Final = 32
+
+
+@dataclass(eq=False)
+class _SessionGroup:
+    """Sessions that one film has at the same time."""
+
+    running: int = 0
+
 
 _owner: ContextVar[str] = ContextVar("confined_owner", default="")
+_group: ContextVar[_SessionGroup | None] = ContextVar("confined_group", default=None)
 
 
 @contextmanager
@@ -31,14 +47,29 @@ def children_of(owner: str) -> Iterator[None]:
         _owner.reset(before)
 
 
+@contextmanager
+def sessions_of_one_film() -> Iterator[None]:
+    """Let only the first session in the block wait for a place.
+
+    Others that are open at the same time start at once, because a film must not wait for itself.
+    They count all the same.
+    """
+    before = _group.set(_SessionGroup())
+    try:
+        yield
+    finally:
+        _group.reset(before)
+
+
 @dataclass(eq=False)
 class _Waiter:
     """A child that is not started yet."""
 
+    owner: str
     memory_bytes: int
-    loop: asyncio.AbstractEventLoop
-    admitted: "asyncio.Future[None]"
-    has_place: bool = field(default=False, kw_only=True)
+    wake: Callable[[], None]
+    group: _SessionGroup = field(default_factory=_SessionGroup)
+    has_place: bool = False
 
 
 class ChildBudget:
@@ -55,31 +86,47 @@ class ChildBudget:
     @asynccontextmanager
     async def place(self, memory_bytes: int) -> AsyncIterator[None]:
         """Wait for a place, and keep it for the block."""
-        # A child that is allowed more than the whole budget runs alone.
-        share_bytes = min(memory_bytes, self._memory_bytes)
         loop = asyncio.get_running_loop()
-        waiter = _Waiter(share_bytes, loop, loop.create_future())
-        owner = _owner.get()
-        with self._lock:
-            self._queues.setdefault(owner, deque()).append(waiter)
-            self._admit()
+        admitted: asyncio.Future[None] = loop.create_future()
+
+        def wake() -> None:
+            # A closed loop has cancelled the task, which gives the place back.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(_wake, admitted)
+
+        waiter = _Waiter(_owner.get(), memory_bytes, wake)
+        self.enter(waiter)
         try:
-            await waiter.admitted
+            await admitted
             yield
         finally:
-            with self._lock:
-                self._leave(owner, waiter)
+            self.leave(waiter)
 
-    def _leave(self, owner: str, waiter: _Waiter) -> None:
-        if waiter.has_place:
-            self._running -= 1
-            self._used_bytes -= waiter.memory_bytes
-        else:
-            queue = self._queues[owner]
-            queue.remove(waiter)
-            if not queue:
-                del self._queues[owner]
-        self._admit()
+    def enter(self, waiter: _Waiter) -> None:
+        """Give a child a place, now or when it is its turn."""
+        # A child that is allowed more than the whole budget runs alone.
+        waiter.memory_bytes = min(waiter.memory_bytes, self._memory_bytes)
+        with self._lock:
+            if waiter.group.running:
+                self._give_place(waiter)
+            else:
+                self._queues.setdefault(waiter.owner, deque()).append(waiter)
+                self._admit()
+
+    def leave(self, waiter: _Waiter) -> None:
+        """Take the place of a child back, or remove it from the queue."""
+        with self._lock:
+            if waiter.has_place:
+                waiter.group.running -= 1
+                self._running -= 1
+                self._used_bytes -= waiter.memory_bytes
+                waiter.has_place = False
+            else:
+                queue = self._queues[waiter.owner]
+                queue.remove(waiter)
+                if not queue:
+                    del self._queues[waiter.owner]
+            self._admit()
 
     def _admit(self) -> None:
         """Give places to those whose turn it is; nobody overtakes a large child."""
@@ -94,17 +141,54 @@ class ChildBudget:
             del self._queues[owner]
             if queue:
                 self._queues[owner] = queue
-            self._running += 1
-            self._used_bytes += waiter.memory_bytes
-            waiter.has_place = True
-            # A closed loop has cancelled the task, which gives the place back.
-            with suppress(RuntimeError):
-                waiter.loop.call_soon_threadsafe(_wake, waiter.admitted)
+            self._give_place(waiter)
+
+    def _give_place(self, waiter: _Waiter) -> None:
+        waiter.group.running += 1
+        self._running += 1
+        self._used_bytes += waiter.memory_bytes
+        waiter.has_place = True
+        waiter.wake()
 
 
 def _wake(admitted: "asyncio.Future[None]") -> None:
     if not admitted.done():
         admitted.set_result(None)
+
+
+class SessionPlace:
+    """The place of one session, in the turn of whoever makes this. Its session calls it."""
+
+    def __init__(self, budget: ChildBudget, memory_bytes: int) -> None:
+        self._budget = budget
+        self._admitted = threading.Event()
+        group = _group.get() or _SessionGroup()
+        self._waiter = _Waiter(_owner.get(), memory_bytes, self._admitted.set, group)
+
+    def take(self, within_s: float) -> bool:
+        """Wait for the place, unless it is taken; return False if there is none in time."""
+        if self._waiter.has_place:
+            return True
+        deadline = time.monotonic() + within_s
+        self._budget.enter(self._waiter)
+        is_in_time = False
+        try:
+            while not is_in_time and time.monotonic() < deadline:
+                check_cancelled()
+                is_in_time = self._admitted.wait(CHECK_EVERY_S)
+        finally:
+            if not is_in_time:
+                self._leave()
+        return is_in_time
+
+    def leave(self) -> None:
+        """Give the place back, if it is taken."""
+        if self._waiter.has_place:
+            self._leave()
+
+    def _leave(self) -> None:
+        self._budget.leave(self._waiter)
+        self._admitted.clear()
 
 
 def default_budget(*, children: int = 0, memory_bytes: int = 0) -> ChildBudget:
@@ -124,17 +208,29 @@ def _machine_bytes() -> int:
         return machine
 
 
+def default_session_budget(*, sessions: int = 0, memory_bytes: int = 0) -> ChildBudget:
+    """Return a budget for sessions; what is zero has its default."""
+    return default_budget(children=sessions or _MAX_SESSIONS, memory_bytes=memory_bytes)
+
+
 class _ProcessBudget:
-    """The budget of this process."""
+    """The budgets of this process."""
 
     current = default_budget()
+    sessions = default_session_budget()
 
 
-def set_child_budget(budget: ChildBudget) -> None:
-    """Replace the budget of this process; children that already run stay in the old one."""
+def set_child_budget(budget: ChildBudget, sessions: ChildBudget | None = None) -> None:
+    """Replace the budgets of this process; children that already run stay in the old ones."""
     _ProcessBudget.current = budget
+    _ProcessBudget.sessions = sessions or _ProcessBudget.sessions
 
 
 def child_budget() -> ChildBudget:
     """Return the budget of this process."""
     return _ProcessBudget.current
+
+
+def session_budget() -> ChildBudget:
+    """Return the budget of this process for sessions."""
+    return _ProcessBudget.sessions

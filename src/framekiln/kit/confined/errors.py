@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from framekiln.kit.errors import CompositionFailed, FramekilnError
+from framekiln.kit.errors import CompositionFailed, FramekilnError, Unavailable
 
 _MAX_MESSAGE_CHARS: Final = 4000
 _OUR_MODULE: Final = re.compile(r"framekiln(\.[a-z][a-z0-9_]*)+")
@@ -33,6 +33,12 @@ class SourceKillsDecoder(ConfinedKilled):
     """It would happen again: the source crashed two children, or one exceeded a fixed limit."""
 
     retryable = False
+
+
+class NoDecoderFree(Unavailable):
+    """Other films had all places for decoders, and none became free in time."""
+
+    code = "no_decoder_free"
 
 
 def describe_error(error: BaseException) -> dict[str, Any]:

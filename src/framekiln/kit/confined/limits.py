@@ -37,6 +37,10 @@ class SessionLimits:
     """Of all threads together, in one request."""
     total_cpu_s: int = 24 * 3600
     memory_bytes: int = 4 << 30
+    counted_bytes: int = 1 << 30
+    """What it counts in the budget: what most films need. Few come near the limit."""
+    wait_s: float = 1800
+    """How long it waits for a place in the budget."""
     open_sources: int = 64
     """More are closed, least recently used first, and opened again when they are needed."""
     shared_bytes: int = 1 << 30

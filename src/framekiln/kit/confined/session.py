@@ -20,15 +20,17 @@ from typing import Any, Final, NoReturn, TypeVar
 import structlog
 
 from framekiln.kit.closeable import Closeable
+from framekiln.kit.confined.budget import ChildBudget, SessionPlace, session_budget
 from framekiln.kit.confined.channel import InvalidAnswer, receive, send
 from framekiln.kit.confined.errors import (
     ConfinedFailed,
     ConfinedKilled,
+    NoDecoderFree,
     SourceKillsDecoder,
     rebuild_error,
 )
 from framekiln.kit.confined.limits import ResourceLimits, SessionLimits
-from framekiln.kit.confined.session_process import SessionProcess, SessionStarter
+from framekiln.kit.confined.session_process import SessionProcess, SessionStarter, signal_of
 from framekiln.kit.confined.slots import SharedSlots
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.ranged_path import MAX_AHEAD, RangedPath, SparseCopy
@@ -49,11 +51,17 @@ class _ChildCrashed(Exception):
 
 
 class SessionPool:
-    """Opens sessions; at most `at_once` have a child at a time. Threads may share it."""
+    """Opens sessions. Threads may share it."""
 
-    def __init__(self, modules: Sequence[str], *, at_once: int, can_fork: bool = True) -> None:
+    def __init__(
+        self,
+        modules: Sequence[str],
+        *,
+        can_fork: bool = True,
+        budget: Callable[[], ChildBudget] = session_budget,
+    ) -> None:
         self.starter = SessionStarter(modules, can_fork=can_fork)
-        self.places = threading.BoundedSemaphore(at_once)
+        self.budget = budget
 
     def open(self, limits: SessionLimits | None = None) -> "ConfinedSession":
         """Return a session; its child starts with the first source."""
@@ -71,6 +79,7 @@ class ConfinedSession(Closeable):
         self._pool = pool
         self._limits = limits
         self._lock = threading.RLock()
+        self._place = SessionPlace(pool.budget(), limits.counted_bytes)
         self._process: SessionProcess | None = None
         self._open: OrderedDict[int, SessionSource] = OrderedDict()
         self._starts = 0
@@ -91,9 +100,12 @@ class ConfinedSession(Closeable):
             return source
 
     def close(self) -> None:
-        """End the child."""
+        """End the child, and give its place to another."""
         with self._lock:
-            self._stop()
+            try:
+                self._stop()
+            finally:
+                self._place.leave()
 
     def ask(self, source: "SessionSource", request: dict[str, Any]) -> dict[str, Any]:
         """Send one request about a source and return the answer."""
@@ -132,7 +144,7 @@ class ConfinedSession(Closeable):
         try:
             return exchange()
         except _ChildCrashed as crash:
-            ended_by = _signal_of(crash.code)
+            ended_by = signal_of(crash.code)
             reason = f"exit code {crash.code}" if ended_by is None else ended_by.name
             hint = "; the machine may be out of memory" if ended_by is signal.SIGKILL else ""
             raise SourceKillsDecoder(
@@ -185,25 +197,22 @@ class ConfinedSession(Closeable):
                 " film; remove the sources that earlier errors name"
             )
         limits = self._limits
-        if not self._pool.places.acquire(timeout=limits.request_s):
-            raise ConfinedKilled(
-                f"{source.name}: no decoder became free in {limits.request_s:g} s; try again later"
+        if not self._place.take(limits.wait_s):
+            raise NoDecoderFree(
+                f"{source.name}: other films used all decoders for {limits.wait_s:g} s; try again"
+                " later, or raise FRAMEKILN_CONFINED_MEMORY_MIB"
             )
-        try:
-            self._process = self._pool.starter.start(
-                ResourceLimits(
-                    cpu_s=limits.total_cpu_s,
-                    memory_bytes=limits.memory_bytes,
-                    file_bytes=0,
-                    wall_s=limits.request_s,
-                    open_files=2 * limits.open_sources + 32,
-                    niceness=0,
-                ),
-                {"request_cpu_s": limits.request_cpu_s},
-            )
-        finally:
-            if self._process is None:
-                self._pool.places.release()
+        self._process = self._pool.starter.start(
+            ResourceLimits(
+                cpu_s=limits.total_cpu_s,
+                memory_bytes=limits.memory_bytes,
+                file_bytes=0,
+                wall_s=limits.request_s,
+                open_files=2 * limits.open_sources + 32,
+                niceness=0,
+            ),
+            {"request_cpu_s": limits.request_cpu_s},
+        )
         self._starts += 1
 
     def _stop(self) -> int | None:
@@ -219,7 +228,6 @@ class ConfinedSession(Closeable):
             return process.kill()
         finally:
             process.close()
-            self._pool.places.release()
 
     def _exchange(
         self, source: "SessionSource", words: dict[str, Any], file: int | None = None
@@ -288,7 +296,7 @@ class ConfinedSession(Closeable):
         log.warning(
             "confined.session_ended", kind=source.kind, exit_code=code, complaints=complaints
         )
-        if _signal_of(code) is signal.SIGXCPU:
+        if signal_of(code) is signal.SIGXCPU:
             raise SourceKillsDecoder(
                 f"{source.name}: the decoder was stopped: it took more than"
                 f" {self._limits.request_cpu_s} s of processor time for one request",
@@ -385,11 +393,3 @@ class SessionSource:
     def _sparse_copy(self) -> SparseCopy | None:
         blocks = self.path.blocks if isinstance(self.path, RangedPath) else None
         return blocks if isinstance(blocks, SparseCopy) else None
-
-
-def _signal_of(code: int | None) -> signal.Signals | None:
-    """Return the signal that ended a child; bubblewrap reports it as shells do."""
-    if code is None:
-        return None
-    number = -code if code < 0 else code - 128
-    return signal.Signals(number) if number in set(signal.Signals) else None

@@ -313,3 +313,11 @@ def _new_process(
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     output, complaints = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     return SessionProcess(ours, send, output), theirs, os.fdopen(complaints, "wb", buffering=0)
+
+
+def signal_of(code: int | None) -> signal.Signals | None:
+    """Return the signal that ended a child; bubblewrap reports it as shells do."""
+    if code is None:
+        return None
+    number = -code if code < 0 else code - 128
+    return signal.Signals(number) if number in set(signal.Signals) else None

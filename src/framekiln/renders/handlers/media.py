@@ -15,6 +15,7 @@ from framekiln.engine.site import SiteAssets
 from framekiln.jobs.failures import retry_while_database_down
 from framekiln.jobs.model import JobContext
 from framekiln.kit.cancellation import run_cancellable
+from framekiln.kit.confined.budget import children_of
 from framekiln.kit.ids import RenderId
 from framekiln.media.remux.assemble import assemble
 from framekiln.renders.assets import AssetSources, RenderAssets, fetch_site
@@ -79,15 +80,16 @@ class MixSound:
             path = folder / "sound.mp4"
             tracked = TrackedAssets(assets)
             async with self.mixes:
-                await run_cancellable(
-                    mix_audio,
-                    plan.audio_clips,
-                    plan.timeline,
-                    tracked,
-                    path,
-                    mastering=plan.mastering,
-                    settings=plan.sound_settings,
-                )
+                with children_of(str(render.organization_id)):
+                    await run_cancellable(
+                        mix_audio,
+                        plan.audio_clips,
+                        plan.timeline,
+                        tracked,
+                        path,
+                        mastering=plan.mastering,
+                        settings=plan.sound_settings,
+                    )
             await self.blobs.put_file(key, path)
             for source, digest in plan.sound_sources.items():
                 if await run_cancellable(tracked.digest, source) != digest:
