@@ -20,6 +20,7 @@ from framekiln.playback.segment_worker import SegmentWorker, SourceTask, open_se
 from framekiln.playback.source_files import SourceFiles
 from framekiln.storage.blob_store import BlobStore, memory_blob_store, open_blob_store
 from framekiln.storage.errors import BlobKeyInvalid, BlobNotFound
+from framekiln.worker.media_sandbox import open_media_sandbox
 from tests.support.clips import Clip, make_clip
 from tests.support.timeouts import TIMEOUT_S
 
@@ -194,7 +195,8 @@ async def test_segments_of_linked_and_copied_sources_are_the_same(
     made = []
     for store in (blobs, memory_blob_store()):
         await store.put_file(KEY, clip)
-        async with open_segment_worker(store) as workshop:
+        async with open_media_sandbox() as sandbox:
+            workshop = open_segment_worker(store, sandbox)
             made.append(await made_by(workshop, rendition_id))
     assert made[0] == made[1]
     assert len(made[0]) > 1000

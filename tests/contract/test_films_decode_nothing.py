@@ -1,6 +1,6 @@
 """A process that makes films opens no source itself: confined children do.
 
-Here every attempt fails. Writing, reading back our own slices, and screenshots are allowed.
+Here every attempt fails. Writing, reading back slices that we encoded, and screenshots are allowed.
 """
 
 from fractions import Fraction
@@ -17,7 +17,9 @@ from framekiln.engine.film_order import FilmOrder
 from tests.support.browsers import SharedBrowser
 from tests.support.layer_films import config_of, film_of
 from tests.support.layer_media import CLIP, FLAT, GIF, image, layer_media, video
-from tests.support.local_assets import LocalAssets
+from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
+from tests.support.looks import decode_frames
+from tests.support.opened_media import packet_mark, refuse_to_read
 from tests.support.sounds import decode_audio, rms
 from tests.support.timeouts import FILM_LIMITS
 
@@ -87,3 +89,17 @@ def test_filming_layers_opens_no_source_in_this_process(
     film_of(config, browser, assets, tmp_path / "film.mp4")
     monkeypatch.undo()
     assert rms(decode_audio(tmp_path / "film.mp4").samples) > 0
+
+
+def test_a_film_with_packets_of_its_source(
+    browser: Browser, assets: LocalAssets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A film of our own is encoded as our slices are, so its packets are copied.
+    own = film_of(config_of(video(), duration=2), browser, assets, tmp_path / "own.mp4")
+    source = LocalAssets(tmp_path, {"own.mp4": lambda _: None})
+    config = config_of({"type": "video", "file": f"{MEDIA_ORIGIN}own.mp4"}, duration=2)
+    refuse_to_read(monkeypatch, packet_mark(own))
+    film = film_of(config, browser, source, tmp_path / "film.mp4")
+    monkeypatch.undo()
+    assert packet_mark(own) in film.read_bytes()
+    assert len(decode_frames(film)) == len(decode_frames(own))

@@ -13,6 +13,7 @@ from tests.support.app import AppHarness, open_app
 from tests.support.frame_codes import read_frame_code
 from tests.support.layer_films import config_of
 from tests.support.looks import decode_frames
+from tests.support.opened_media import packet_mark, refuse_to_read
 from tests.support.postgres import PostgresServer
 from tests.support.sounds import av_offset_ms, beep_times
 from tests.support.uploads import running_file_worker, upload_file, wait_processed
@@ -73,3 +74,23 @@ async def test_a_failure_names_the_layer_and_its_place(app: AppHarness) -> None:
     assert info["error"]["code"] == "asset_missing"
     assert "layers.0.file" in info["error"]["message"]
     assert "gone" in info["error"]["message"]
+
+
+async def test_a_worker_does_not_open_slices_with_packets_of_their_source(
+    app: AppHarness, tmp_path: Path, clip: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    video = {"id": "v", "type": "video", "file": "https://replaced.test/"}
+    foreign = await upload_file(app, clip, filename="clip.mp4")
+    await wait_processed(app, foreign["id"])
+    first = await rendered(app, config_of(video, duration=5), {"v": f"file-id:{foreign['id']}"})
+    # A film of our own is encoded as our slices are, so its packets are copied.
+    own = saved_video(await app.output(first), tmp_path / "own.mp4")
+    source = await upload_file(app, own.read_bytes(), filename="own.mp4")
+    await wait_processed(app, source["id"])
+    refuse_to_read(monkeypatch, packet_mark(own))
+    info = await rendered(app, config_of(video, duration=5), {"v": f"file-id:{source['id']}"})
+    monkeypatch.undo()
+    assert info["status"] == "complete"
+    film = saved_video(await app.output(info), tmp_path / "film.mp4")
+    assert packet_mark(own) in film.read_bytes()
+    assert len(decode_frames(film)) == len(decode_frames(own))

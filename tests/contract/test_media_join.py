@@ -11,9 +11,13 @@ import numpy as np
 import pytest
 from av.audio.frame import AudioFrame
 
+from framekiln.kit.confined.run import run_in_sandbox
+from framekiln.kit.confined.sandbox import Isolation, Sandbox, strongest_sandbox
 from framekiln.media.audio.mix import AudioClip, mix
 from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
 from framekiln.media.errors import SlicesDiffer
+from framekiln.media.remux.assemble import assemble
+from framekiln.media.remux.confined_join import join_order
 from framekiln.media.remux.join import join_mp4
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import draw_frame_code, read_frame_code
@@ -57,6 +61,27 @@ def test_every_frame_appears_once_in_order_at_its_exact_time(tmp_path: Path, fps
     frames = decode_frames(out)
     assert [read_frame_code(frame.rgb) for frame in frames] == list(range(120))
     assert [frame.pts for frame in frames] == [n / fps for n in range(120)]
+
+
+@pytest.mark.parametrize("has_namespaces", [True, False])
+async def test_a_confined_child_writes_the_same_bytes(
+    tmp_path: Path, *, has_namespaces: bool
+) -> None:
+    sandbox = strongest_sandbox() if has_namespaces else Sandbox(Isolation.NONE, "Landlock alone")
+    sources, work = tmp_path / "sources", tmp_path / "work"
+    sources.mkdir()
+    work.mkdir()
+    slices = sliced(sources, [0, 40, 41, 75], NTSC)
+    sound = silence(sources, 75, NTSC)
+    blob = tmp_path / "blob"
+    blob.hardlink_to(slices[0])
+    here, confined = tmp_path / "here", work / "film"
+    assemble(slices, sound, here, container="mp4", fps=NTSC)
+    order = join_order(slices, sound, confined, container="mp4", fps=NTSC)
+    await run_in_sandbox(sandbox, order)
+    assert confined.read_bytes() == here.read_bytes()
+    # Where children can reach the modes of their sources, they get copies.
+    assert blob.samefile(slices[0]) is (sandbox.isolation is not Isolation.NONE)
 
 
 def test_the_file_has_the_properties_that_players_expect(tmp_path: Path) -> None:

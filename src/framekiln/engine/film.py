@@ -3,10 +3,13 @@
 `framekiln render` calls it: it needs no organization, no database and no HTTP.
 """
 
+import asyncio
+import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 from framekiln.capture.browser import Browser
@@ -16,8 +19,13 @@ from framekiln.engine.audio_mix import mix_audio
 from framekiln.engine.film_order import FilmLimits, FilmOrder
 from framekiln.engine.film_plan import CaptureRecord, FilmPlan, FilmSlice, cut_slices
 from framekiln.engine.renderer import FilmRenderer, open_renderer
+from framekiln.kit.atomic_file import READABLE_BY_ALL
+from framekiln.kit.confined.job_folders import open_job_folders
+from framekiln.kit.confined.run import run_in_sandbox
+from framekiln.kit.confined.sandbox import strongest_sandbox
 from framekiln.media.images.stills import StillFormat, encode_still
 from framekiln.media.remux.assemble import assemble
+from framekiln.media.remux.confined_join import join_order
 
 Report = Callable[[int, int], None]
 """Called with the frames done and the frame count. An exception stops the film."""
@@ -115,7 +123,8 @@ class _FilmJob:
         )
         layers = self._order.layers
         container = self._order.container if layers is None else layers.extension.value
-        assemble(slices, sound, path, container=container, fps=timeline.fps)
+        join = _assemble_confined if renderer.has_copied else assemble
+        join(slices, sound, path, container=container, fps=timeline.fps)
         return film
 
     def _film(self, renderer: FilmRenderer, slice_: FilmSlice) -> Path:
@@ -123,3 +132,19 @@ class _FilmJob:
         count = renderer.plan.timeline.frame_count
         renderer.render_slice(slice_, path, lambda number: self._report(number + 1, count))
         return path
+
+
+def _assemble_confined(
+    slices: Sequence[Path], sound: Path, out: Path, *, container: str, fps: Fraction
+) -> None:
+    """Do what `assemble` does, in a confined child; slices and sound are moved."""
+    with open_job_folders("join") as place:
+        place.source.mkdir(mode=0o755)
+        moved = [Path(shutil.move(path, place.source)) for path in (*slices, sound)]
+        for path in moved:
+            # The child may be another user.
+            path.chmod(READABLE_BY_ALL)
+        film = place.folder / "film"
+        order = join_order(moved[:-1], moved[-1], film, container=container, fps=fps)
+        asyncio.run(run_in_sandbox(strongest_sandbox(), order))
+        shutil.copyfile(film, out)

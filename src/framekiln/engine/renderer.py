@@ -27,6 +27,11 @@ class FilmRenderer(Protocol):
         ...
 
     @property
+    def has_copied(self) -> bool:
+        """Whether a slice so far has packets of a source in it."""
+        ...
+
+    @property
     def is_cacheable(self) -> bool:
         """Whether the digests cover every input of what was rendered so far."""
         ...

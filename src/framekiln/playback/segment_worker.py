@@ -11,8 +11,7 @@ from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.order import ConfinedOrder
 from framekiln.kit.confined.pause import PauseSwitch
 from framekiln.kit.confined.run import run_warm
-from framekiln.kit.confined.warm_sandbox import WarmSandbox, open_sandbox_folders, open_warm_sandbox
-from framekiln.media.segments.tasks import TASKS_MODULE
+from framekiln.kit.confined.warm_sandbox import WarmSandbox
 from framekiln.playback.priority import PriorityGate
 from framekiln.playback.source_files import SourceFiles
 from framekiln.storage.blob_store import BlobStore
@@ -30,7 +29,7 @@ class SourceTask:
 
 @dataclass(frozen=True)
 class SegmentWorker:
-    """Open it with `open_segment_worker`."""
+    """Open it with `open_segment_worker`; the sandbox stays open longer."""
 
     sources: SourceFiles
     sandbox: WarmSandbox
@@ -47,9 +46,6 @@ class SegmentWorker:
             yield answer, Path(folder)
 
 
-@asynccontextmanager
-async def open_segment_worker(blobs: BlobStore) -> AsyncIterator[SegmentWorker]:
-    """Open all resources; they are freed with the worker."""
-    with open_sandbox_folders() as folders:
-        async with open_warm_sandbox(folders, [TASKS_MODULE]) as warm:
-            yield SegmentWorker(SourceFiles(blobs, folders.sources), warm)
+def open_segment_worker(blobs: BlobStore, sandbox: WarmSandbox) -> SegmentWorker:
+    """Return a segment worker that keeps its sources in the folders of the sandbox."""
+    return SegmentWorker(SourceFiles(blobs, sandbox.folders.sources), sandbox)

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from framekiln.files.jobs import FILES_QUEUE
 from framekiln.jobs.model import Handler
+from framekiln.kit.confined.warm_sandbox import WarmSandbox
 from framekiln.pipelines.endpoints.jobs import ENDPOINTS_QUEUE
 from framekiln.pipelines.execution.jobs import STEPS_QUEUE
 from framekiln.playback.jobs import QUEUE as PLAYBACK_QUEUE
@@ -32,10 +33,11 @@ async def open_handlers(
             from framekiln.worker.speech_handlers import open_speech_handlers
 
             handlers |= await stack.enter_async_context(open_speech_handlers(services, queues))
-        if PLAYBACK_QUEUE in queues:
-            from framekiln.worker.playback_handlers import open_playback_handlers
+        if MEDIA_QUEUE in queues or PLAYBACK_QUEUE in queues:
+            from framekiln.worker.media_sandbox import open_media_sandbox
 
-            handlers |= await stack.enter_async_context(open_playback_handlers(services))
+            sandbox = await stack.enter_async_context(open_media_sandbox())
+            handlers |= _sandbox_handlers(services, queues, sandbox)
         if FILM_QUEUE in queues:
             from framekiln.worker.film_handlers import open_film_handlers
 
@@ -44,13 +46,23 @@ async def open_handlers(
         yield handlers
 
 
-def _plain_handlers(services: Services, queues: list[str]) -> Handlers:
-    """Return the handlers that keep nothing open."""
+def _sandbox_handlers(services: Services, queues: list[str], sandbox: WarmSandbox) -> Handlers:
+    """Return the handlers that share the warm sandbox."""
     handlers: Handlers = {}
     if MEDIA_QUEUE in queues:
         from framekiln.worker.media_handlers import media_handlers
 
-        handlers |= media_handlers(services)
+        handlers |= media_handlers(services, sandbox)
+    if PLAYBACK_QUEUE in queues:
+        from framekiln.worker.playback_handlers import playback_handlers
+
+        handlers |= playback_handlers(services, sandbox)
+    return handlers
+
+
+def _plain_handlers(services: Services, queues: list[str]) -> Handlers:
+    """Return the handlers that keep nothing open."""
+    handlers: Handlers = {}
     if FILES_QUEUE in queues:
         from framekiln.worker.file_handlers import file_handlers
 

@@ -1,6 +1,7 @@
 """Handlers of jobs that mix sound and join slices."""
 
 from framekiln.jobs.model import Handler
+from framekiln.kit.confined.warm_sandbox import WarmSandbox
 from framekiln.renders.assets import AssetSources, SourceVersions
 from framekiln.renders.cache import RenderCache
 from framekiln.renders.handlers.media import JoinRender, MixSound
@@ -8,12 +9,12 @@ from framekiln.renders.jobs import JOIN_RENDER, MIX_SOUND
 from framekiln.services import Services
 
 
-def media_handlers(services: Services) -> dict[str, Handler]:
+def media_handlers(services: Services, sandbox: WarmSandbox) -> dict[str, Handler]:
     """Return the handlers by job kind."""
     work, blobs = services.render_worker, services.blobs
     return {
         MIX_SOUND: MixSound(work, blobs, render_sources(services), render_cache(services)),
-        JOIN_RENDER: JoinRender(work, blobs),
+        JOIN_RENDER: JoinRender(work, blobs, sandbox),
     }
 
 

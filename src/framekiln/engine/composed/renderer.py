@@ -69,6 +69,11 @@ class ComposedRenderer:
         return self._film.next_frame
 
     @property
+    def has_copied(self) -> bool:
+        """Never: every frame is encoded."""
+        return False
+
+    @property
     def is_cacheable(self) -> bool:
         """Whether the digests cover every input of what was rendered so far."""
         return self._film.is_cacheable

@@ -72,6 +72,8 @@ class LayerRenderer:
     is_declarative: bool = field(default=True, init=False)
     _captured_frames: int = field(default=0, init=False)
     _grabbing: str = field(default=GRABBING, init=False)
+    has_copied: bool = field(default=False, init=False)
+    """Whether a slice so far has packets of a source in it."""
     _deadline: float = field(init=False)
     _first_warnings: tuple[str, ...] = field(init=False)
     slice_copier: SliceCopier = field(init=False)
@@ -125,6 +127,7 @@ class LayerRenderer:
         self._grabbing = GRABBING
         if self.slice_copier.copy(slice_, path):
             self._grabbing = COPIED_SLICE
+            self.has_copied = True
             shown(slice_.end_frame - 1)
             return
         settings = self._video_settings

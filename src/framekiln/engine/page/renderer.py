@@ -80,6 +80,11 @@ class PageRenderer:
         return self._next_frame
 
     @property
+    def has_copied(self) -> bool:
+        """Never: every frame is encoded."""
+        return False
+
+    @property
     def is_cacheable(self) -> bool:
         """Never: scripts may draw anything."""
         return False

@@ -31,23 +31,29 @@ def check_own(folder: Path) -> None:
 
 
 def unshare(paths: Iterable[Path]) -> None:
-    """Replace files that have other hard links with copies.
+    """Replace files that have other hard links with copies; of a folder, all its files.
 
     Landlock alone does not stop a child of the same user from changing their modes and times, or,
     in older kernels, from truncating them. Only one at a time: a child that was just given a copy
     would lose it to the next.
     """
     with _UNSHARING:
-        for path in paths:
+        for path in _files(paths):
             if path.stat().st_nlink > 1:
                 part = path.with_name(f"{path.name}.part")
                 shutil.copy(path, part)
                 part.replace(path)
 
 
+def _files(paths: Iterable[Path]) -> list[Path]:
+    return [
+        file for path in paths for file in (sorted(path.iterdir()) if path.is_dir() else [path])
+    ]
+
+
 def hand_over(view: VisibleFiles) -> None:
     """Give the folder and its contents to the child; check that it can read the rest."""
-    for path in view.readable:
+    for path in (*view.readable, *_files(view.readable)):
         if not path.stat().st_mode & stat.S_IROTH:
             raise ConfinedFailed(
                 f"{path.name}: a confined child is another user and cannot read it;"

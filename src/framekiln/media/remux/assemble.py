@@ -1,10 +1,10 @@
 """Combines slices and audio into the output container."""
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import av
 from av.container import InputContainer, OutputContainer
@@ -29,6 +29,16 @@ def assemble(
         write_gif(slices, out, fps=fps)
     else:
         join_with_audio(slices, sound, out, muxer=muxer, fps=fps)
+
+
+def assemble_task(
+    args: dict[str, Any], _report: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
+    """Run `assemble` in a confined child (`join_order`)."""
+    slices = [Path(path) for path in args["slices"]]
+    container, fps = args["container"], Fraction(args["fps"])
+    assemble(slices, Path(args["sound"]), Path(args["out"]), container=container, fps=fps)
+    return {}
 
 
 _OURS: Final = {"format_whitelist": "mov,mp4,matroska,webm", "protocol_whitelist": "file"}

@@ -15,9 +15,12 @@ from framekiln.engine.site import SiteAssets
 from framekiln.jobs.failures import retry_while_database_down
 from framekiln.jobs.model import JobContext
 from framekiln.kit.cancellation import run_cancellable
-from framekiln.kit.confined.budget import children_of
+from framekiln.kit.confined.budget import child_budget, children_of
+from framekiln.kit.confined.run import run_warm
+from framekiln.kit.confined.warm_sandbox import WarmSandbox
 from framekiln.kit.ids import RenderId
 from framekiln.media.remux.assemble import assemble
+from framekiln.media.remux.confined_join import join_order
 from framekiln.renders.assets import AssetSources, RenderAssets, fetch_site
 from framekiln.renders.cache import RenderCache, joined_film_digest
 from framekiln.renders.model import FinishedSlice, Render, RenderResult, output_key, sound_key
@@ -29,6 +32,7 @@ from framekiln.renders.worker import (
 )
 from framekiln.storage.blob_store import BlobStore
 
+_READABLE_FOLDER: Final = 0o755
 _MIXES_AT_ONCE: Final = max(2, (os.cpu_count() or 1) // 2)
 
 
@@ -103,6 +107,7 @@ class JoinRender:
 
     worker: RenderWorker
     blobs: BlobStore
+    sandbox: WarmSandbox
 
     async def __call__(self, job: JobContext) -> None:
         """Make the output, complete the render, and delete the parts."""
@@ -128,24 +133,15 @@ class JoinRender:
     async def _join(
         self, render: Render, plan: FilmPlan, parts: list[FinishedSlice], attempt: int
     ) -> RenderResult:
-        assert render.sound_key is not None
-        with tempfile.TemporaryDirectory(prefix="framekiln-join-") as name:
-            folder = Path(name)
-            slices = [folder / f"{part.number}.mp4" for part in parts]
-            for part, path in zip(parts, slices, strict=True):
-                await self.blobs.get_to_read(part.blob_key, path)
-            sound, output = folder / "sound.mp4", folder / "output.mp4"
-            await self.blobs.get_to_read(render.sound_key, sound)
-            await run_cancellable(
-                assemble,
-                slices,
-                sound,
-                output,
-                container=container_of(render.request.output),
-                fps=plan.timeline.fps,
-            )
+        folders = self.sandbox.folders
+        with (
+            tempfile.TemporaryDirectory(dir=folders.sources) as sources,
+            tempfile.TemporaryDirectory(dir=folders.work) as work,
+        ):
+            output = Path(work, "output.mp4")
+            await self._assemble(render, plan, parts, Path(sources), output)
             key = output_key(render, attempt=attempt)
-            byte_size = output.stat().st_size
+            byte_size = (await asyncio.to_thread(output.stat)).st_size
             await self.blobs.put_file(key, output)
         return RenderResult(
             width_px=plan.size.width_px,
@@ -156,6 +152,31 @@ class JoinRender:
             byte_size=byte_size,
             record=merge_records([part.record for part in parts]),
         )
+
+    async def _assemble(
+        self,
+        render: Render,
+        plan: FilmPlan,
+        parts: list[FinishedSlice],
+        sources: Path,
+        output: Path,
+    ) -> None:
+        # A confined child may be another user.
+        await asyncio.to_thread(sources.chmod, _READABLE_FOLDER)
+        slices = [sources / f"{part.number}.mp4" for part in parts]
+        for part, path in zip(parts, slices, strict=True):
+            await self.blobs.get_to_read(part.blob_key, path)
+        sound = sources / "sound.mp4"
+        assert render.sound_key is not None
+        await self.blobs.get_to_read(render.sound_key, sound)
+        container, fps = container_of(render.request.output), plan.timeline.fps
+        if any(part.record["grabbing"] == COPIED_SLICE for part in parts):
+            order = join_order(slices, sound, output, container=container, fps=fps)
+            with children_of(str(render.organization_id)):
+                async with child_budget().place(order.limits.memory_bytes):
+                    await run_warm(self.sandbox, order)
+        else:
+            await run_cancellable(assemble, slices, sound, output, container=container, fps=fps)
 
 
 _SLICE_FIELDS: Final = ("digest", "reused", "has_differed")
