@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from framekiln.compositor.picture import Picture, Plane
 from framekiln.compositor.rect import PixelRect
+from framekiln.pixels.warp import Row, warp
 
 Matrix: TypeAlias = npt.NDArray[np.float64]
 
@@ -133,9 +134,9 @@ def _warped(picture: Picture, matrix: Matrix, target: PixelRect) -> PlacedPictur
     size = (target.width_px, target.height_px)
     half = (target.width_px // 2, target.height_px // 2)
     ways = ((luma, size), (chroma, half), (chroma, half), (luma, size), (chroma, half))
-    border = cv2.BORDER_REPLICATE if fills else cv2.BORDER_CONSTANT
     planes = tuple(
-        _warp_plane(plane, *way, border) for plane, way in zip(source.planes, ways, strict=False)
+        _warp_plane(plane, *way, extends=fills)
+        for plane, way in zip(source.planes, ways, strict=False)
     )
     return PlacedPicture(Picture.of_planes(planes), target.left, target.top)
 
@@ -171,11 +172,22 @@ def _warp_matrix(matrix: Matrix) -> Matrix:
     return translation_matrix(-0.5, -0.5) @ matrix @ translation_matrix(0.5, 0.5)
 
 
-def _warp_plane(plane: Plane, matrix: Matrix, size: tuple[int, int], border: int) -> Plane:
+def _warp_plane(plane: Plane, matrix: Matrix, size: tuple[int, int], *, extends: bool) -> Plane:
     # Outside is transparent, so an edge between pixels covers its pixel in part.
-    how = cv2.INTER_LINEAR
-    if abs(matrix[2, 0]) + abs(matrix[2, 1]) < _FLAT:
-        bent = cv2.warpAffine(plane, matrix[:2] / matrix[2, 2], size, flags=how, borderMode=border)
-    else:
-        bent = cv2.warpPerspective(plane, matrix, size, flags=how, borderMode=border)
-    return np.asarray(bent, np.uint8)
+    if abs(matrix[2, 0]) + abs(matrix[2, 1]) >= _FLAT:
+        border = cv2.BORDER_REPLICATE if extends else cv2.BORDER_CONSTANT
+        bent = cv2.warpPerspective(plane, matrix, size, flags=cv2.INTER_LINEAR, borderMode=border)
+        return np.asarray(bent, np.uint8)
+    x_of, y_of = _inverse_rows(matrix)
+    return warp(plane, x_of, y_of, width_px=size[0], height_px=size[1], extends=extends)
+
+
+def _inverse_rows(matrix: Matrix) -> tuple[Row, Row]:
+    """Return the first two rows of the inverse of an affine matrix, in plain arithmetic."""
+    (a, c, x), (b, d, y), (_, _, depth) = matrix.tolist()
+    a, c, x, b, d, y = (value / depth for value in (a, c, x, b, d, y))
+    area = a * d - b * c
+    return (
+        (d / area, -c / area, (c * y - d * x) / area),
+        (-b / area, a / area, (b * x - a * y) / area),
+    )

@@ -1,4 +1,4 @@
-/* Colour conversion and blending of 8-bit images: the same bytes on every processor.
+/* Colour conversion, blending and warping of 8-bit images: the same bytes on every processor.
  *
  * `numpy_kernel.py` does the same in numpy; a test compares both for every colour. The compiler
  * vectorizes these loops, so they are kept simple: no tables, no branches inside. Nothing is
@@ -368,4 +368,167 @@ EXPORT EACH_PROCESSOR void framekiln_uncover(plane values, plane alpha, int widt
             to[x] = b[x] ? clamp(whole) : (uint8_t)nothing;
         }
     }
+}
+
+/* ---- Warping: each pixel of the target is interpolated between four pixels of the source --------- */
+
+/* Maps indexes of target pixels to those of source pixels; 32 fractional bits. */
+typedef struct {
+    int64_t across_x, down_x, start_x;
+    int64_t across_y, down_y, start_y;
+} warp_map;
+
+/* Positions are rounded to 1/256 of a pixel. */
+#define HALF_SHARE (1 << 23)
+#define ONE_PIXEL ((int64_t)1 << 32)
+
+INLINE int32_t share_of(int64_t rounded)
+{
+    return (int32_t)((rounded >> 24) & 255);
+}
+
+/* The pixel at an index: outside of the source its edge if it `extends`, otherwise nothing. */
+INLINE int32_t pixel_at(const uint8_t *row, int64_t x, int width, int extends)
+{
+    if (x >= 0 && x < width)
+        return row[x];
+    return extends ? row[x < 0 ? 0 : width - 1] : 0;
+}
+
+/* Two neighbours in a row, weighted by their shares of 256. */
+INLINE uint16_t across_edge(const uint8_t *row, int64_t rounded, int width, int extends)
+{
+    int64_t x = rounded >> 32;
+    int32_t share = share_of(rounded);
+    return (uint16_t)(pixel_at(row, x, width, extends) * (256 - share) +
+                      pixel_at(row, x + 1, width, extends) * share);
+}
+
+INLINE uint16_t across_inside(const uint8_t *row, int32_t share)
+{
+    return (uint16_t)(256 * row[0] + share * (row[1] - row[0]));
+}
+
+INLINE uint8_t down_between(uint32_t above, uint32_t below, int32_t share)
+{
+    return (uint8_t)((above * (uint32_t)(256 - share) + below * (uint32_t)share + 32768) >> 16);
+}
+
+/* The part of [begin, end) in which both neighbours of a position are inside of the source. */
+INLINE void keep_inside(int64_t start, int64_t step, int length, int *begin, int *end)
+{
+    int64_t low = -start, high = (length - 1) * ONE_PIXEL - 1 - start;
+    if (step < 0) {
+        int64_t swapped = -low;
+        low = -high, high = swapped, step = -step;
+    }
+    if (step == 0) {
+        if (low > 0 || high < 0)
+            *end = *begin;
+        return;
+    }
+    int64_t first = low <= 0 ? 0 : (low + step - 1) / step;
+    int64_t stop = high < 0 ? 0 : high / step + 1;
+    *begin = first > *end ? *end : first > *begin ? (int)first : *begin;
+    *end = stop < *begin ? *begin : stop < *end ? (int)stop : *end;
+}
+
+/* One row of the source, or the nothing beyond it, at `columns` columns of the target. */
+INLINE void warp_row(const uint8_t *restrict row, int width, int extends, int64_t start,
+                     int64_t step, const int32_t *restrict firsts, const int32_t *restrict shares,
+                     int begin, int end, int columns, uint16_t *restrict out)
+{
+    for (int x = 0; x < begin; x++)
+        out[x] = across_edge(row, start + step * x, width, extends);
+    for (int x = begin; x < end; x++)
+        out[x] = across_inside(row + firsts[x], shares[x]);
+    for (int x = end; x < columns; x++)
+        out[x] = across_edge(row, start + step * x, width, extends);
+}
+
+/* Without rotation, columns are the same in all rows: interpolate each row of the source once. */
+INLINE void warp_upright(plane source, int source_width, int source_height, warp_map map,
+                         int extends, int width, int height, plane out)
+{
+    int32_t firsts[BLOCK], shares[BLOCK];
+    uint16_t rows[2][BLOCK];
+    for (int left = 0; left < width; left += BLOCK) {
+        int columns = width - left < BLOCK ? width - left : BLOCK, begin = 0, end = columns;
+        int64_t start = map.start_x + map.across_x * left + HALF_SHARE;
+        keep_inside(start, map.across_x, source_width, &begin, &end);
+        for (int x = begin; x < end; x++) {
+            firsts[x] = (int32_t)((start + map.across_x * x) >> 32);
+            shares[x] = share_of(start + map.across_x * x);
+        }
+        /* Even rows are in one buffer and odd rows in the other, so both neighbours fit. */
+        int64_t kept[2] = {INT64_MIN, INT64_MIN};
+        for (int y = 0; y < height; y++) {
+            int64_t rounded = map.start_y + map.down_y * y + HALF_SHARE, top = rounded >> 32;
+            for (int64_t wanted = top; wanted <= top + 1; wanted++) {
+                uint16_t *to = rows[wanted & 1];
+                if (kept[wanted & 1] == wanted)
+                    continue;
+                kept[wanted & 1] = wanted;
+                int is_inside = wanted >= 0 && wanted < source_height;
+                int64_t nearest = is_inside ? wanted : wanted < 0 ? 0 : source_height - 1;
+                if (is_inside || extends)
+                    warp_row(source.data + nearest * source.stride, source_width, extends, start,
+                             map.across_x, firsts, shares, begin, end, columns, to);
+                else
+                    for (int x = 0; x < columns; x++)
+                        to[x] = 0;
+            }
+            const uint16_t *above = rows[top & 1], *below = rows[(top + 1) & 1];
+            uint8_t *restrict to = out.data + y * out.stride + left;
+            number low = (number)share_of(rounded), high = (number)(256 - low);
+            for (int x = 0; x < columns; x++)
+                to[x] = (uint8_t)((times(above[x], high) + times(below[x], low) + 32768) >> 16);
+        }
+    }
+}
+
+INLINE uint8_t turned_edge(plane source, int width, int height, int64_t at_x, int64_t at_y,
+                           int extends)
+{
+    uint16_t sums[2];
+    for (int each = 0; each < 2; each++) {
+        int64_t y = (at_y >> 32) + each;
+        int is_inside = y >= 0 && y < height;
+        const uint8_t *row = source.data + (is_inside ? y : y < 0 ? 0 : height - 1) * source.stride;
+        sums[each] = is_inside || extends ? across_edge(row, at_x, width, extends) : 0;
+    }
+    return down_between(sums[0], sums[1], share_of(at_y));
+}
+
+INLINE void warp_turned(plane source, int source_width, int source_height, warp_map map,
+                        int extends, int width, int height, plane out)
+{
+    for (int y = 0; y < height; y++) {
+        int64_t at_x = map.start_x + map.down_x * y + HALF_SHARE;
+        int64_t at_y = map.start_y + map.down_y * y + HALF_SHARE;
+        uint8_t *to = out.data + y * out.stride;
+        int begin = 0, end = width;
+        keep_inside(at_x, map.across_x, source_width, &begin, &end);
+        keep_inside(at_y, map.across_y, source_height, &begin, &end);
+        for (int x = 0; x < width; x++, at_x += map.across_x, at_y += map.across_y) {
+            if (x < begin || x >= end) {
+                to[x] = turned_edge(source, source_width, source_height, at_x, at_y, extends);
+                continue;
+            }
+            const uint8_t *above = source.data + (at_y >> 32) * source.stride + (at_x >> 32);
+            int32_t share = share_of(at_x);
+            to[x] = down_between(across_inside(above, share),
+                                 across_inside(above + source.stride, share), share_of(at_y));
+        }
+    }
+}
+
+EXPORT EACH_PROCESSOR void framekiln_warp(plane source, int source_width, int source_height,
+                                          const warp_map *map, int extends, int width, int height,
+                                          plane out)
+{
+    if (map->down_x == 0 && map->across_y == 0)
+        warp_upright(source, source_width, source_height, *map, extends, width, height, out);
+    else
+        warp_turned(source, source_width, source_height, *map, extends, width, height, out);
 }

@@ -51,6 +51,14 @@ def library() -> ctypes.CDLL | None:
         "framekiln_over": (NativePlane, NativePlane, side, side, NativePlane),
         "framekiln_weighted": (NativePlane, side, NativePlane, side, side, side, NativePlane),
         "framekiln_uncover": (NativePlane, NativePlane, side, side, side, NativePlane),
+        "framekiln_warp": (
+            NativePlane,
+            side,
+            side,
+            ctypes.c_void_p,
+            *3 * (side,),
+            NativePlane,
+        ),
     }.items():
         function = getattr(found, name)
         function.argtypes, function.restype = arguments, None

@@ -135,3 +135,34 @@ def unpremultiply(plane: Pixels, alpha: Pixels, nothing: int) -> Pixels:
     parts = np.maximum(alpha, 1).astype(np.int64)
     whole = (2 * 255 * plane.astype(np.int64) + parts) // (2 * parts)
     return np.where(alpha > 0, np.minimum(whole, 255), nothing).astype(np.uint8)
+
+
+def warp(
+    plane: Pixels, steps: tuple[int, ...], width: int, height: int, *, extends: bool
+) -> Pixels:
+    """Return a plane of that size; `steps` map its pixels to the source, with 32 fractional bits.
+
+    Positions are rounded to 1/256 of a pixel.
+    """
+    x, y = np.arange(width, dtype=np.int64)[None, :], np.arange(height, dtype=np.int64)[:, None]
+    left, share_x = _rounded_position(steps[0] * x + steps[1] * y + steps[2])
+    top, share_y = _rounded_position(steps[3] * x + steps[4] * y + steps[5])
+
+    def at(across: _Numbers, down: _Numbers) -> _Numbers:
+        inside = (across >= 0) & (across < plane.shape[1]) & (down >= 0) & (down < plane.shape[0])
+        nearest = plane[
+            np.clip(down, 0, plane.shape[0] - 1), np.clip(across, 0, plane.shape[1] - 1)
+        ]
+        shown: _Numbers = np.where(inside | extends, nearest, 0).astype(np.int64)
+        return shown
+
+    above: _Numbers = at(left, top) * (256 - share_x) + at(left + 1, top) * share_x
+    below: _Numbers = at(left, top + 1) * (256 - share_x) + at(left + 1, top + 1) * share_x
+    total: _Numbers = above * (256 - share_y) + below * share_y + (1 << 15)
+    return (total >> 16).astype(np.uint8)
+
+
+def _rounded_position(position: _Numbers) -> tuple[_Numbers, _Numbers]:
+    """Return the pixel before the position, and the share of the one after it, of 256."""
+    rounded = position + (1 << 23)
+    return rounded >> 32, (rounded >> 24) & 255
