@@ -12,7 +12,7 @@ import structlog
 from scripts.spec_report import read_clauses
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
-from framekiln.kit.confined.limits import leave_realtime
+from framekiln.kit.confined.limits import is_realtime, leave_realtime
 from tests.support import hypothesis_profile  # noqa: F401
 from tests.support.browsers import SharedBrowser
 from tests.support.clips import make_clip
@@ -125,6 +125,15 @@ def _logs_as_before() -> Iterator[None]:
         root.handlers = handlers
         root.setLevel(level)
         structlog.configure(**config)
+
+
+@pytest.fixture(autouse=True)
+def _no_realtime_scheduling() -> Iterator[None]:
+    """Find tests that leave this process realtime: all that it starts later would be."""
+    yield
+    was_realtime = is_realtime()
+    leave_realtime()
+    assert not was_realtime, "the test, or a library that it called, made this process realtime"
 
 
 @pytest.fixture(scope="session")

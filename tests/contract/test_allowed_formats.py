@@ -12,6 +12,7 @@ from av.video.stream import VideoStream
 from framekiln.media.allowed_formats import AUDIO_CODECS, CONTAINERS, DECODERS, VIDEO_CODECS
 from framekiln.media.container import open_media
 from framekiln.media.errors import UnreadableMedia
+from tests.support.realtime import ordinary_afterwards
 
 PAGE = Path(__file__).parents[2] / "docs" / "api" / "media-formats.md"
 MEDIA = Path(__file__).parents[1] / "support" / "media"
@@ -76,7 +77,7 @@ FOREIGN = {
 
 
 def write_track(path: Path, encoder: str, muxer: str, pixels: str | None) -> None:
-    with av.open(path, "w", format=muxer) as container:
+    with ordinary_afterwards(), av.open(path, "w", format=muxer) as container:
         if pixels:
             video = container.add_stream(encoder, rate=25)
             assert isinstance(video, VideoStream)

@@ -14,6 +14,7 @@ from av.video.reformatter import ColorRange, Colorspace
 from av.video.stream import VideoStream
 
 from tests.support.frame_codes import draw_frame_code
+from tests.support.realtime import ordinary_afterwards
 
 OPEN_GROUPS = "keyint=12:min-keyint=12:scenecut=0:open-gop=1:bframes=2:b-adapt=0"
 
@@ -51,7 +52,7 @@ def make_pictures(
 ) -> Path:
     """Write frame codes 0 to `count` with an encoder; the file extension selects the container."""
     width, height = size_px
-    with av.open(path, "w") as container:
+    with ordinary_afterwards(), av.open(path, "w") as container:
         stream = container.add_stream(coding.encoder, rate=fps, options=dict(coding.options))
         assert isinstance(stream, VideoStream)
         stream.width, stream.height, stream.pix_fmt = width, height, coding.pix_fmt
