@@ -14,7 +14,7 @@ def _empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(str(field.alias), raising=False)
 
 
-def test_nothing_has_to_be_set() -> None:
+def test_all_settings_are_optional() -> None:
     settings = Settings()
     assert (settings.host, settings.port) == ("127.0.0.1", 8080)
     assert settings.public_url == "http://127.0.0.1:8080"
@@ -97,9 +97,7 @@ def test_every_setting_has_its_variable(monkeypatch: pytest.MonkeyPatch) -> None
         ("FRAMEKILN_LOG_FORMAT", "xml"),
     ],
 )
-def test_a_value_that_cannot_be_is_named(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
+def test_an_invalid_value_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)
     with pytest.raises(ValidationError) as raised:
         Settings()
@@ -115,6 +113,6 @@ def test_the_data_folder_is_always_absolute(
     assert Settings(data=Path("~/there")).data == tmp_path / "there"
 
 
-def test_settings_do_not_change() -> None:
+def test_settings_are_immutable() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         Settings().port = 1  # type: ignore[misc]

@@ -30,7 +30,9 @@ BROADCAST = [Fraction(n * 1000, 1001) for n in (24, 30, 48, 60, 120)]
         (Fraction(7, 5), Fraction(7, 5)),
     ],
 )
-def test_a_rate_is_what_people_mean_by_it(written: float | Fraction, meant: Fraction) -> None:
+def test_common_decimal_rates_become_exact_fractions(
+    written: float | Fraction, meant: Fraction
+) -> None:
     assert exact_rate(written) == meant
 
 
@@ -54,7 +56,7 @@ def test_a_rate_survives_conversion_to_a_number(rate: Fraction) -> None:
         (Fraction(100, 3), Fraction(30), 1),
     ],
 )
-def test_a_begun_frame_counts_whole(
+def test_a_started_frame_counts_as_a_whole_frame(
     duration_ms: int | Fraction, fps: Fraction, frame_count: int
 ) -> None:
     assert Timeline.lasting(duration_ms, fps) == Timeline(fps, frame_count)

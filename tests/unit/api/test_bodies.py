@@ -54,7 +54,7 @@ def request_of(*chunks: bytes, headers: dict[str, str] | None = None) -> Request
     return Request(scope, receive)
 
 
-async def test_a_body_in_pieces() -> None:
+async def test_a_body_is_read_in_pieces() -> None:
     request = request_of(b'{"text": "a', b'b", "at": "2030-01-01T00:00:00Z"}')
     note = await read_json(request, Note, max_bytes=100)
     assert note.text == "ab"
@@ -69,13 +69,13 @@ async def test_no_body_is_an_empty_object(body: bytes) -> None:
         await read_json(request_of(body), Outer, max_bytes=100)
 
 
-async def test_the_content_type_does_not_matter() -> None:
+async def test_any_content_type_is_accepted() -> None:
     headers = {"Content-Type": "text/html"}
     request = request_of(b'{"text": "x"}', headers=headers)
     assert (await read_json(request, Note, max_bytes=100)).text == "x"
 
 
-async def test_a_large_body_is_refused_while_it_comes() -> None:
+async def test_a_large_body_is_refused_while_it_arrives() -> None:
     request = request_of(b"x" * 60, b"x" * 60, b"never read")
     with pytest.raises(TooLarge) as caught:
         await read_json(request, Note, max_bytes=100)
@@ -83,7 +83,7 @@ async def test_a_large_body_is_refused_while_it_comes() -> None:
     assert (await request.receive())["body"] == b"never read"
 
 
-async def test_a_body_that_says_it_is_large_is_not_read() -> None:
+async def test_a_body_with_a_large_content_length_is_not_read() -> None:
     request = request_of(b"never read", headers={"Content-Length": "101"})
     with pytest.raises(TooLarge):
         await read_json(request, Note, max_bytes=100)
@@ -126,14 +126,14 @@ def test_depth_is_counted_exactly() -> None:
 
 
 @pytest.mark.parametrize("raw", [b"[" + b"{}," * 200_000 + b"{}]", b"[" * 300_000])
-def test_more_values_than_a_parser_should_see(raw: bytes) -> None:
+def test_bodies_with_too_many_values_are_refused(raw: bytes) -> None:
     with pytest.raises(TooLarge) as caught:
         parse_json(raw)
     assert caught.value.message == "the body contains more than 200000 values"
     assert caught.value.details == {"limit_values": 200_000}
 
 
-def test_long_names_and_numbers() -> None:
+def test_long_names_and_numbers_are_refused() -> None:
     assert parse_json(b'{"' + b"n" * MAX_NAME_CHARS + b'": 1}')
     with pytest.raises(MalformedJson, match="a name of more than 1000 characters"):
         parse_json(b'[{"' + b"n" * (MAX_NAME_CHARS + 1) + b'": 1}]')
@@ -149,12 +149,12 @@ async def test_a_large_body_is_parsed_off_the_event_loop() -> None:
     assert len((await parsed).text) == LARGE_BODY_BYTES
 
 
-def test_escaped_pairs_are_whole_characters() -> None:
+def test_escaped_surrogate_pairs_become_characters() -> None:
     assert parse_json(b'"\\ud83d\\udd25"') == "\U0001f525"
 
 
 @given(st.binary(max_size=50))
-def test_bytes_are_read_or_refused(raw: bytes) -> None:
+def test_any_bytes_are_parsed_or_refused(raw: bytes) -> None:
     with suppress(MalformedJson):
         value = parse_json(raw)
         assert parse_json(json.dumps(value).encode()) == value

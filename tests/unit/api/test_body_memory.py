@@ -63,7 +63,7 @@ class Sender:
         return receive
 
 
-async def test_large_bodies_of_an_organization() -> None:
+async def test_large_bodies_of_an_organization_are_limited() -> None:
     sender = Sender()
     await sender.send("a", LARGE)
     await sender.send("a", LARGE)

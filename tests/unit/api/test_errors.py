@@ -144,7 +144,7 @@ def test_path_selects_the_error_family(path: str, family: Family) -> None:
         ("strange", 409, "conflict"),
     ],
 )
-async def test_statuses(
+async def test_each_error_has_its_status_in_every_family(
     client: httpx.AsyncClient, family: Family, what: str, status: int, code: str
 ) -> None:
     answer = await client.get(f"{PREFIXES[family]}/raise/{what}")
@@ -163,7 +163,7 @@ async def test_details_are_added_to_the_fields_of_an_error(client: httpx.AsyncCl
     assert body == {"error": "not_found", "message": "no such file", "file_ids": ["1"]}
 
 
-async def test_retry_after(client: httpx.AsyncClient) -> None:
+async def test_retry_after_is_sent_as_a_header(client: httpx.AsyncClient) -> None:
     answer = await client.get("/api/v1/renders/raise/later")
     assert answer.headers["retry-after"] == "9"
 
@@ -184,14 +184,14 @@ async def test_internal_errors_contain_the_request_id_and_no_more(
     assert answer.headers["x-request-id"] == "req-17"
 
 
-async def test_strange_details_are_made_harmless(client: httpx.AsyncClient) -> None:
+async def test_details_that_json_cannot_hold_are_converted(client: httpx.AsyncClient) -> None:
     body = (await client.get("/api/v1/renders/raise/strange")).json()
     assert body["message"] == "half \ufffd a character"
     assert (body["number"], body["huge"]) == ("nan", "inf")
     assert body["big"] == "a very large number"
 
 
-async def test_invalid_input_by_a_domain(client: httpx.AsyncClient) -> None:
+async def test_invalid_input_is_described_in_every_family(client: httpx.AsyncClient) -> None:
     v1 = await client.get("/api/v1/renders/raise/invalid")
     assert v1.status_code == 400
     assert v1.json() == {
@@ -222,7 +222,7 @@ async def test_invalid_input_by_a_domain(client: httpx.AsyncClient) -> None:
     }
 
 
-async def test_invalid_bodies(client: httpx.AsyncClient) -> None:
+async def test_invalid_bodies_are_described_in_every_family(client: httpx.AsyncClient) -> None:
     wrong = {"size": {"width": 1, "depth": 3}, "name": 7}
     v1 = await client.post("/api/v1/renders", json=wrong)
     assert v1.status_code == 400
@@ -260,7 +260,7 @@ async def test_invalid_bodies(client: httpx.AsyncClient) -> None:
         ("something_new_of_the_validator", "invalid"),
     ],
 )
-def test_issue_codes_are_words_of_ours(kind: str, code: str) -> None:
+def test_issue_codes_are_not_those_of_pydantic(kind: str, code: str) -> None:
     assert issue_of({"type": kind, "loc": ("body", "a"), "msg": "m"}).code == code
 
 
@@ -284,7 +284,7 @@ def test_which_routes_belong_to_pipelines(path: str, family: Family) -> None:
     assert family_of(path) is family
 
 
-async def test_invalid_parameters(client: httpx.AsyncClient) -> None:
+async def test_invalid_query_parameters_are_named(client: httpx.AsyncClient) -> None:
     answer = await client.get("/api/v1/renders/list", params={"limit": "many"})
     assert answer.status_code == 400
     assert answer.json()["field"] == "limit"
@@ -316,7 +316,7 @@ async def test_stream_routes_answer_with_an_event(
     assert "{" not in answer.text
 
 
-async def test_a_caller_who_went_away_is_not_answered() -> None:
+async def test_a_disconnected_caller_gets_no_response() -> None:
     sent: list[Any] = []
 
     async def vanish(scope: Any, receive: Any, send: Any) -> None:
@@ -333,7 +333,7 @@ async def test_a_caller_who_went_away_is_not_answered() -> None:
     assert sent == []
 
 
-async def test_a_half_sent_answer_is_broken_off_not_completed() -> None:
+async def test_an_error_during_a_response_aborts_the_connection() -> None:
     async def half(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         raise ZeroDivisionError
@@ -380,7 +380,7 @@ def test_every_problem_can_be_encoded(text: str, value: Any) -> None:
         assert json.loads(bytes(answer.body))["error"] == "invalid_request"
 
 
-def test_very_deep_details_are_cut() -> None:
+def test_very_deep_details_are_truncated() -> None:
     deep: list[Any] = []
     for _ in range(5000):
         deep = [deep]

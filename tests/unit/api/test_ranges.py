@@ -58,12 +58,14 @@ MODIFIED_TEXT = "Tue, 01 Jan 2030 12:00:00 GMT"
         ("bytes=" + "0-1," * 1000, 100, None),
     ],
 )
-def test_ranges(header: str, size: int, expected: ByteSpan | Unsatisfiable | None) -> None:
+def test_range_headers_are_parsed(
+    header: str, size: int, expected: ByteSpan | Unsatisfiable | None
+) -> None:
     assert parse_range(header, size) == expected
 
 
 @given(st.integers(0, 10**12), st.integers(0, 10**12), st.integers(0, 10**12))
-def test_a_span_is_what_slicing_gives(first: int, length: int, size: int) -> None:
+def test_a_range_equals_a_python_slice(first: int, length: int, size: int) -> None:
     last = first + length
     span = parse_range(f"bytes={first}-{last}", size)
     expected = range(size)[first : last + 1]
@@ -74,7 +76,7 @@ def test_a_span_is_what_slicing_gives(first: int, length: int, size: int) -> Non
 
 
 @given(st.integers(1, 10**12), st.integers(1, 10**12))
-def test_a_suffix_is_what_slicing_gives(length: int, size: int) -> None:
+def test_a_suffix_range_equals_a_python_slice(length: int, size: int) -> None:
     expected = range(size)[-length:]
     assert parse_range(f"bytes=-{length}", size) == ByteSpan(expected[0], size)
 
@@ -140,13 +142,13 @@ async def test_one_range_is_answered_with_206(client: httpx.AsyncClient) -> None
     assert answer.headers["content-length"] == "1000"
 
 
-async def test_several_parts_give_the_whole(client: httpx.AsyncClient) -> None:
+async def test_several_ranges_return_the_whole(client: httpx.AsyncClient) -> None:
     answer = await client.get("/film", headers={"Range": "bytes=0-1,5-6"})
     assert answer.status_code == 200
     assert answer.content == CONTENT
 
 
-async def test_a_part_that_is_not_there(client: httpx.AsyncClient) -> None:
+async def test_a_range_beyond_the_end_is_416(client: httpx.AsyncClient) -> None:
     answer = await client.get("/film", headers={"Range": f"bytes={len(CONTENT)}-"})
     assert answer.status_code == 416
     assert answer.headers["content-range"] == f"bytes */{len(CONTENT)}"
@@ -191,7 +193,9 @@ async def test_a_matching_etag_is_answered_with_304(
         {"If-Modified-Since": format_datetime(MODIFIED - timedelta(days=1), usegmt=True)},
     ],
 )
-async def test_sent_again_when_changed(client: httpx.AsyncClient, headers: dict[str, str]) -> None:
+async def test_a_changed_etag_returns_the_content(
+    client: httpx.AsyncClient, headers: dict[str, str]
+) -> None:
     assert (await client.get("/film", headers=headers)).status_code == 200
 
 
@@ -206,20 +210,20 @@ async def test_sent_again_when_changed(client: httpx.AsyncClient, headers: dict[
         ("nonsense", 200),
     ],
 )
-async def test_a_part_only_of_the_same_version(
+async def test_if_range_requires_the_same_version(
     client: httpx.AsyncClient, if_range: str, status: int
 ) -> None:
     headers = {"Range": "bytes=0-1", "If-Range": if_range}
     assert (await client.get("/film", headers=headers)).status_code == status
 
 
-async def test_an_empty_blob(client: httpx.AsyncClient) -> None:
+async def test_an_empty_blob_is_returned(client: httpx.AsyncClient) -> None:
     assert (await client.get("/empty")).content == b""
     assert (await client.get("/empty", headers={"Range": "bytes=-5"})).status_code == 200
     assert (await client.get("/empty", headers={"Range": "bytes=0-"})).status_code == 416
 
 
-async def test_a_blob_that_is_gone(client: httpx.AsyncClient) -> None:
+async def test_a_missing_blob_is_404(client: httpx.AsyncClient) -> None:
     answer = await client.get("/nothing")
     assert answer.status_code == 404
     assert answer.json()["error"] == "content_not_found"

@@ -43,7 +43,7 @@ def paths_of(router: APIRouter) -> set[str]:
     return found
 
 
-def test_it_finds_what_the_first_match_is() -> None:
+def test_the_index_finds_the_same_route_as_a_linear_search() -> None:
     router = all_routes()
     index = RouteIndex(router)
     found = 0
@@ -56,7 +56,7 @@ def test_it_finds_what_the_first_match_is() -> None:
     assert found > len(router.routes)
 
 
-def test_strange_paths_take_no_memory() -> None:
+def test_unknown_paths_are_not_cached() -> None:
     index = RouteIndex(all_routes())
     sizes = []
     for begin in (0, 1000):
@@ -68,7 +68,7 @@ def test_strange_paths_take_no_memory() -> None:
 
 
 @pytest.mark.parametrize("path", ["/added/one", "/added/one/two"])
-def test_routes_that_are_added_later(path: str) -> None:
+def test_routes_added_later_are_found(path: str) -> None:
     router = all_routes()
     index = RouteIndex(router)
     scope: Scope = {"type": "http", "method": "GET", "path": path}

@@ -38,12 +38,12 @@ def test_data_is_ascii() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "two words", "a\nb", "Size", "1st"])
-def test_odd_names_are_refused(name: str) -> None:
+def test_invalid_event_names_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="event name"):
         event(name, {})
 
 
-def test_numbers_that_json_lacks_are_refused() -> None:
+def test_nan_and_infinity_are_refused() -> None:
     with pytest.raises(ValueError, match="JSON"):
         event("progress", {"progress": float("nan")})
 
@@ -55,7 +55,7 @@ def test_an_error_is_one_line_of_plain_text() -> None:
 
 
 @given(st.text(st.characters(codec=None, exclude_categories=())))
-def test_no_text_breaks_an_error(text: str) -> None:
+def test_an_error_of_any_text_is_one_event(text: str) -> None:
     encoded = error_event(text)
     assert encoded.isascii()
     assert encoded.startswith(b"event: error\ndata: ")
@@ -98,7 +98,7 @@ async def test_a_stream_sends_its_events_in_order() -> None:
         (KeyError("/etc/secret"), b"internal error"),
     ],
 )
-async def test_a_stream_that_breaks_ends_with_an_error(error: Exception, message: bytes) -> None:
+async def test_a_failing_stream_ends_with_an_error_event(error: Exception, message: bytes) -> None:
     async def events() -> AsyncGenerator[bytes]:
         yield event("size", {"size": 1})
         raise error
@@ -118,7 +118,7 @@ async def test_nothing_follows_the_terminal_event() -> None:
     assert (await sent_by(events())).endswith(event("complete", {}))
 
 
-def test_an_error_answer_is_one_error_event() -> None:
+def test_an_error_response_is_one_error_event() -> None:
     answer = error_response(404, "no such render", headers={"WWW-Authenticate": "Bearer"})
     assert answer.status_code == 404
     assert answer.body == error_event("no such render")
@@ -157,7 +157,7 @@ def test_streams_are_counted_by_key_and_by_organization() -> None:
 
 
 @pytest.mark.parametrize("is_broken", [False, True])
-async def test_a_stream_gives_its_place_back(is_broken: bool) -> None:
+async def test_a_finished_stream_frees_its_slot(is_broken: bool) -> None:
     places, caller = StreamPlaces(), caller_of(new_organization())
 
     async def events() -> AsyncGenerator[bytes]:

@@ -20,7 +20,7 @@ TEXT = base64.b64encode(SUM).decode()
         f" SHA-256 = :{TEXT}: , md5=:AAAA:",
     ],
 )
-def test_the_sum_is_found(header: str) -> None:
+def test_the_sha_256_is_read_from_the_header(header: str) -> None:
     assert sha256_of(header) == SUM
 
 
@@ -28,6 +28,6 @@ def test_the_sum_is_found(header: str) -> None:
     "header",
     [None, "", TEXT, f"sha-256={TEXT}", f"sha-512=:{TEXT}:", "sha-256=:AA:", "sha-256=:=:"],
 )
-def test_a_header_without_a_sum(header: str | None) -> None:
+def test_a_header_without_a_valid_sha_256_is_refused(header: str | None) -> None:
     with pytest.raises(InvalidDigest, match="Content-Digest"):
         sha256_of(header)

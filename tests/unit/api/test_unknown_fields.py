@@ -38,7 +38,7 @@ def unknown(body: Any) -> list[str]:
     return [warning.partition(" is not")[0] for warning in warnings_of(request)]
 
 
-def test_fields_are_looked_for_inside_of_others() -> None:
+def test_unknown_nested_fields_are_found() -> None:
     body = {
         "part": {"size": 1, "sise": 1},
         "parts": [{"size": 1}, {"a": 1}, 7],
@@ -49,17 +49,17 @@ def test_fields_are_looked_for_inside_of_others() -> None:
     assert unknown(body) == ["part.sise", "parts.1.a", "named.x.b", "other"]
 
 
-def test_aliases_and_what_clients_add_are_no_mistakes() -> None:
+def test_aliases_and_known_extra_fields_cause_no_warning() -> None:
     assert unknown({"trackId": 1, "track_id": 1, "strategy": "v1"}) == []
 
 
-def test_what_is_no_object_has_no_fields() -> None:
+def test_values_that_are_not_objects_have_no_fields() -> None:
     bodies: list[Any] = [[], None, 7, "part", {"part": [], "parts": {}, "named": 7}]
     for body in bodies:
         assert unknown(body) == []
 
 
-def test_the_warnings_are_bounded() -> None:
+def test_the_number_of_warnings_is_limited() -> None:
     found = unknown({f"{n}" + "x" * 10_000: 0 for n in range(1000)})
     assert len(found) == MAX_WARNINGS + 1
     assert max(map(len, found)) < 100

@@ -73,7 +73,7 @@ def test_every_page_is_the_same_for_all_tools(case: Case) -> None:
         assert (film.case.audio or "") in page
 
 
-def test_a_story_is_as_tall_as_others_are_wide() -> None:
+def test_a_story_swaps_width_and_height() -> None:
     assert (Film(CASES["story"], 1080, 30).width, Film(CASES["story"], 1080, 30).height) == (
         1080,
         1920,

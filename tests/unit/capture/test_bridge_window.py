@@ -8,7 +8,7 @@ from framekiln.capture.bridged_page import BridgeWindow
 from framekiln.capture.page import FrameSize
 
 
-def test_the_whole_film() -> None:
+def test_a_film_covers_whole_audio_blocks() -> None:
     assert BridgeWindow(FrameSize(640, 360), Fraction(30), 120).options() == {
         "encoderOptions": {
             "fromMs": 0,
@@ -28,12 +28,12 @@ def test_a_still_begins_at_its_instant() -> None:
     assert (encoder["alignedFromUs"], encoder["alignedToUs"]) == (682_667, 746_667)
 
 
-def test_a_broadcast_rate() -> None:
+def test_a_fractional_rate_is_passed_on() -> None:
     encoder = BridgeWindow(FrameSize(2, 2), Fraction(30000, 1001), 30).options()["encoderOptions"]
     assert encoder["video"]["framerate"] == pytest.approx(29.97002997)
     assert encoder["toMs"] == 1001
 
 
-def test_as_much_sound_as_the_film_is_long() -> None:
+def test_the_sound_has_the_length_of_the_film() -> None:
     assert BridgeWindow(FrameSize(2, 2), Fraction(30), 30).sound_bytes == 48_000 * 8
     assert BridgeWindow(FrameSize(2, 2), Fraction(30000, 1001), 1).sound_bytes == 1602 * 8

@@ -49,7 +49,7 @@ def browser() -> Iterator[Browser]:
     browser.connection.close()
 
 
-def test_an_answer_finds_its_question(browser: Browser) -> None:
+def test_a_response_is_matched_to_its_request(browser: Browser) -> None:
     first = browser.connection.post("A.a", {"x": 1}, session="s")
     second = browser.connection.post("B.b", session=None)
     browser.send({"id": second, "result": {"n": 2}}, {"id": first, "result": {"n": 1}})
@@ -60,7 +60,7 @@ def test_an_answer_finds_its_question(browser: Browser) -> None:
     assert browser.receive() == {"id": second, "method": "B.b", "params": {}}
 
 
-def test_a_message_may_come_in_pieces(browser: Browser) -> None:
+def test_a_message_may_arrive_in_pieces(browser: Browser) -> None:
     asked = browser.connection.post("A.a", session=None)
     data = json.dumps({"id": asked, "result": {"text": "ä" * 100_000}}).encode() + b"\0"
 
@@ -96,14 +96,14 @@ def test_events_reach_the_listener_of_their_session(browser: Browser) -> None:
     assert not browser.connection.pump_until(lambda: len(heard) == 3, within_s=0.05)
 
 
-def test_a_refusal_is_an_error_that_names_the_command(browser: Browser) -> None:
+def test_a_refused_command_raises_an_error_with_its_name(browser: Browser) -> None:
     asked = browser.connection.post("A.a", session=None)
     browser.send({"id": asked, "error": {"code": -1, "message": "not now"}})
     with pytest.raises(ProtocolError, match=r"A\.a: not now"):
         browser.connection.wait(asked, "A.a", within_s=TIMEOUT_S)
 
 
-def test_no_answer_is_a_timeout_and_a_late_one_is_dropped(browser: Browser) -> None:
+def test_a_missing_response_times_out_and_a_late_one_is_dropped(browser: Browser) -> None:
     with pytest.raises(BrowserTimeout, match=r"A\.a did not answer within 0.01 s"):
         browser.connection.call("A.a", session=None, within_s=0.01)
     late = browser.receive()["id"]
@@ -112,7 +112,7 @@ def test_no_answer_is_a_timeout_and_a_late_one_is_dropped(browser: Browser) -> N
     assert browser.connection.wait(asked, "B.b", within_s=TIMEOUT_S) == {"n": 1}
 
 
-def test_an_abandoned_answer_is_dropped(browser: Browser) -> None:
+def test_the_response_of_an_abandoned_request_is_dropped(browser: Browser) -> None:
     early = browser.connection.post("A.a", session=None)
     asked = browser.connection.post("B.b", session=None)
     browser.send({"id": early, "error": {"message": "who cares"}}, {"id": asked, "result": {}})
@@ -122,7 +122,7 @@ def test_an_abandoned_answer_is_dropped(browser: Browser) -> None:
         browser.connection.wait(early, "A.a", within_s=0.01)
 
 
-def test_a_dead_browser_is_noticed_in_both_directions(browser: Browser) -> None:
+def test_a_dead_browser_is_detected_when_reading_and_writing(browser: Browser) -> None:
     asked = browser.connection.post("A.a", session=None)
     browser.dies()
     with pytest.raises(BrowserDied, match="closed its pipe"):
@@ -131,7 +131,7 @@ def test_a_dead_browser_is_noticed_in_both_directions(browser: Browser) -> None:
         browser.connection.post("A.a", session=None)
 
 
-def test_two_full_pipes_do_not_wait_for_each_other(browser: Browser) -> None:
+def test_two_full_pipes_do_not_deadlock(browser: Browser) -> None:
     """The browser reads nothing until all it has to say is taken."""
     noise = json.dumps({"method": "E.e", "params": {"x": "x" * 1_000_000}}).encode() + b"\0"
     heard: list[dict[str, Any]] = []
@@ -192,7 +192,7 @@ def answers(browser: Browser, *requests: dict[str, Any]) -> list[tuple[str, Any]
     ]
 
 
-def test_a_page_gets_its_document_once_and_what_is_known(
+def test_a_page_gets_its_document_once_and_known_resources(
     browser: Browser, network: PageNetwork
 ) -> None:
     document = request(1, PAGE_URL, "Document")
@@ -217,14 +217,14 @@ def test_a_page_gets_its_document_once_and_what_is_known(
     assert network.refused == ["https://a.example/x.png", "https://b.example/", PAGE_URL]
 
 
-def test_what_is_refused_is_remembered_in_bounds(browser: Browser, network: PageNetwork) -> None:
+def test_the_list_of_refused_requests_is_limited(browser: Browser, network: PageNetwork) -> None:
     answers(browser, *(request(n, f"https://b.example/{n // 2}") for n in range(300)))
     answers(browser, request(1, "data:" + "x" * 5000))
     assert network.refused[:2] == ["https://b.example/0", "https://b.example/1"]
     assert len(network.refused) == 100
 
 
-def test_time_in_which_the_browser_waits_for_us_does_not_count(
+def test_time_spent_answering_the_browser_does_not_count(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once, a page whose source took long to fetch was said to be in a loop without end."""

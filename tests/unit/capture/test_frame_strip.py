@@ -16,11 +16,11 @@ def row(number: int) -> NDArray[np.uint8]:
 
 
 @pytest.mark.parametrize("number", [0, 1, 119, 255, 256, 70_000, (1 << 24) - 1])
-def test_a_number_is_a_colour(number: int) -> None:
+def test_a_number_is_encoded_as_a_colour(number: int) -> None:
     assert read_strip(row(number)[0]) == number
 
 
-def test_two_colours_are_no_number() -> None:
+def test_a_strip_of_two_colours_has_no_number() -> None:
     strip = row(5)
     strip[0, 3] = 9
     assert read_strip(strip[0]) is None
@@ -32,7 +32,7 @@ def test_a_correct_strip_is_accepted() -> None:
         strip.check(number, row(number))
 
 
-def test_a_strip_that_was_right_may_not_be_wrong() -> None:
+def test_a_strip_must_stay_correct_once_it_was() -> None:
     strip = FrameStrip()
     for number in (0, 1, 2):
         strip.check(number, row(number))
@@ -44,7 +44,7 @@ def test_a_strip_that_was_right_may_not_be_wrong() -> None:
         strip.check(3, torn)
 
 
-def test_a_page_need_not_have_one() -> None:
+def test_a_page_without_a_strip_is_accepted() -> None:
     strip = FrameStrip()
     for number in range(300):
         strip.check(number, row(0))

@@ -65,7 +65,7 @@ def test_without_bubblewrap_it_runs_unprivileged() -> None:
 
 
 @pytest.mark.parametrize("confinement", Confinement)
-def test_the_kernel_limits_what_it_can(confinement: Confinement) -> None:
+def test_the_kernel_enforces_the_limits(confinement: Confinement) -> None:
     command = wrapped(confinement)
     limits = command[command.index("prlimit") + 1 : command.index("chromium")]
     assert {"--core=0", f"--fsize={200 << 20}", f"--data={16 << 30}"} <= set(limits)
@@ -83,6 +83,6 @@ def test_every_writable_folder_has_a_size(confinement: Confinement) -> None:
     assert read_only == {"/", "/dev"}
 
 
-def test_the_environment_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_not_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "secret")
     assert sorted(chromium_environment(PROFILE)) == ["HOME", "LANG", "PATH"]

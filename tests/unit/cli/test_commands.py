@@ -33,7 +33,7 @@ def run_raising(error: BaseException, *words: str, debug: str = "0") -> tuple[in
     return result.exit_code, result.stderr, result.exception
 
 
-def test_an_error_of_ours_is_one_line() -> None:
+def test_a_framekiln_error_is_one_line() -> None:
     code, printed, _ = run_raising(Unavailable("it rains;\n  take an umbrella"))
     assert (code, printed) == (1, "error: it rains; take an umbrella\n")
 
@@ -59,7 +59,7 @@ def test_debug_lets_the_error_through() -> None:
     assert printed == ""
 
 
-def test_an_error_is_json_for_who_asked_for_json() -> None:
+def test_with_json_an_error_is_json() -> None:
     code, printed, _ = run_raising(Unavailable("it rains", until="noon"), "--json")
     assert code == 1
     assert json.loads(printed) == {"error": "unavailable", "message": "it rains", "until": "noon"}
@@ -113,7 +113,7 @@ def test_shells_complete_commands_and_options() -> None:
     assert complete("render", "--data") == {"--data", "--data-file"}
 
 
-def test_an_unusable_setting_is_named() -> None:
+def test_an_invalid_setting_is_named() -> None:
     result = CliRunner().invoke(framekiln, ["doctor"], env={"FRAMEKILN_PORT": "many"})
     assert result.exit_code == 1
     assert result.stderr.startswith("error: FRAMEKILN_PORT: ")
@@ -141,7 +141,7 @@ def test_an_unusable_setting_is_named() -> None:
         *(("batches", verb) for verb in ("create", "get", "list")),
     ],
 )
-def test_every_command_with_a_result_speaks_json(command: tuple[str, ...]) -> None:
+def test_every_command_with_a_result_has_a_json_option(command: tuple[str, ...]) -> None:
     result = CliRunner().invoke(framekiln, [*command, "--help"], env={"COLUMNS": "200"})
     assert result.exit_code == 0
     assert "--json" in result.stdout
@@ -209,5 +209,5 @@ def test_children_get_the_database_and_the_render_slots() -> None:
         (-99, "killed by signal 99"),
     ],
 )
-def test_describe_exit(code: int, words: str) -> None:
+def test_exit_codes_and_signals_are_described(code: int, words: str) -> None:
     assert describe_exit(code) == words

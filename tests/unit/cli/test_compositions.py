@@ -136,7 +136,7 @@ def broken(path: Path) -> Path:
         (broken, "is not a readable ZIP"),
     ],
 )
-def test_a_zip_that_is_no_bundle_is_refused(
+def test_invalid_zip_bundles_are_refused(
     tmp_path: Path, made: Callable[[Path], Path], reason: str
 ) -> None:
     with pytest.raises(FramekilnError, match=reason):
@@ -181,6 +181,6 @@ def test_data_may_be_as_deep_and_large_as_the_limits_say() -> None:
     assert read_data('{"a":"' + "x" * ((1 << 20) - 8) + '"}', None) is not None
 
 
-def test_data_is_given_once(tmp_path: Path) -> None:
+def test_data_may_be_given_only_once(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="cannot be combined"):
         read_data("{}", tmp_path / "data.json")

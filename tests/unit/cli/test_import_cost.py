@@ -53,10 +53,12 @@ def run(*words: str) -> str:
         ("import framekiln.worker.speech_handlers", ("cv2", "onnxruntime")),
     ],
 )
-def test_a_process_does_not_import(statement: str, unwanted: tuple[str, ...]) -> None:
+def test_processes_do_not_import_unneeded_modules(
+    statement: str, unwanted: tuple[str, ...]
+) -> None:
     assert imported_by(statement).isdisjoint(unwanted)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_list_of_commands_says_what_each_says_itself(name: str) -> None:
+def test_the_list_of_commands_matches_their_own_help(name: str) -> None:
     assert load_command(name).help == COMMANDS[name].help

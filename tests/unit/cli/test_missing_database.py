@@ -28,7 +28,7 @@ from tests.support.ports import ReservedPort
         ("api",),
     ],
 )
-def test_a_command_without_a_database_says_so_and_makes_none(
+def test_a_command_without_a_database_fails_and_creates_none(
     words: tuple[str, ...], tmp_path: Path
 ) -> None:
     folder = tmp_path / "none" / "data"
@@ -71,7 +71,7 @@ def look(port: int) -> CheckResult:
     )
 
 
-def test_doctor_takes_a_strangers_program_on_the_port_for_what_it_is() -> None:
+def test_doctor_recognizes_another_program_on_the_port() -> None:
     with other_program() as port:
         found = look(port)
     assert (found.name, found.state) == ("port", CheckState.MISSING)

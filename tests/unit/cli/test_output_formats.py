@@ -13,12 +13,12 @@ from framekiln.media.images.still_formats import PngFormat, WebpFormat
     ("name", "meant"),
     [("a.mp4", "mp4"), ("a.b.WebM", "webm"), ("x.JPG", "jpeg"), ("x.jpeg", "jpeg")],
 )
-def test_the_ending_is_the_format(name: str, meant: str) -> None:
+def test_the_extension_decides_the_format(name: str, meant: str) -> None:
     assert format_of(Path(name)) == meant
 
 
 @pytest.mark.parametrize("name", ["film.avi", "film", "film.mp4.", ".mp4", "mp4"])
-def test_an_unknown_ending_is_refused_with_all_that_are_known(name: str) -> None:
+def test_an_unknown_extension_is_refused_with_all_known_ones(name: str) -> None:
     with pytest.raises(UnknownFormat) as refused:
         format_of(Path(name))
     assert refused.value.message == (

@@ -24,7 +24,7 @@ def drawn(fields: dict[str, Any], **needs: list[str]) -> list[str]:
     return [line.rstrip() for line in written.getvalue().splitlines()]
 
 
-def test_each_step_is_below_the_last_of_those_it_needs() -> None:
+def test_each_step_is_below_the_last_step_it_needs() -> None:
     pending_run = run("running", *(step(key, "pending", type="t") for key in "abcd"))
     assert drawn(pending_run, a=[], b=["a"], c=["a"], d=["c", "b"]) == [
         "run r  running",
@@ -62,7 +62,7 @@ def test_a_step_shows_its_attempts_its_duration_and_its_error() -> None:
         ("failed", at(0, "00"), at(1, "00"), "1 min 0.0 s"),
     ],
 )
-def test_durations(
+def test_durations_are_formatted(
     status: str, started: str | None, completed: str | None, expected: str | None
 ) -> None:
     fields = step("a", status, started_at=started, completed_at=completed)

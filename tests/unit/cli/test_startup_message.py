@@ -42,7 +42,7 @@ def test_key_from_the_settings_is_never_printed() -> None:
     assert "Bearer $FRAMEKILN_API_KEY" in greeting.as_text()
 
 
-def test_json_holds_the_same_facts() -> None:
+def test_json_has_the_same_facts() -> None:
     fields = StartupMessage(
         settings(base_url="https://video.example/"), issued_key=KEY, pid=7
     ).as_json()
@@ -52,7 +52,7 @@ def test_json_holds_the_same_facts() -> None:
     assert "https://video.example/api/v1/renders" in fields["curl"]
 
 
-def test_command_is_one_line_that_a_shell_reads_as_meant() -> None:
+def test_the_command_is_one_correctly_quoted_line() -> None:
     command = example_render_command("http://127.0.0.1:8080", key=KEY)
     assert "\n" not in command
     words = shlex.split(command)

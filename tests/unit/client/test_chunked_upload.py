@@ -45,7 +45,7 @@ def send(path: Path, monkeypatch: pytest.MonkeyPatch) -> Send:
     return run
 
 
-def test_chunks_in_order(send: Send) -> None:
+def test_chunks_are_sent_in_order(send: Send) -> None:
     desk = UploadService(len(DATA))
     assert send(desk) == [(0, 1000), (300, 1000), (600, 1000), (900, 1000), (1000, 1000)]
     assert desk.data == DATA
@@ -55,7 +55,7 @@ def test_chunks_in_order(send: Send) -> None:
     ]
 
 
-def test_what_is_there_is_not_sent(send: Send) -> None:
+def test_stored_bytes_are_not_sent_again(send: Send) -> None:
     desk = UploadService(len(DATA), data=DATA[:777])
     send(desk)
     assert desk.asked == ["GET", "POST bytes 777-999/1000"]
@@ -65,7 +65,7 @@ def test_what_is_there_is_not_sent(send: Send) -> None:
     assert done.asked == ["GET"]
 
 
-def test_a_connection_that_breaks_is_taken_up_where_it_broke(send: Send) -> None:
+def test_a_broken_upload_is_resumed(send: Send) -> None:
     desk = UploadService(len(DATA), faults=[None, None, "cut", None, "cut"])
     send(desk)
     assert desk.data == DATA
@@ -78,13 +78,13 @@ def test_a_connection_that_breaks_is_taken_up_where_it_broke(send: Send) -> None
 
 
 @pytest.mark.parametrize("trouble", ["lost", 500, 502, 503, 429])
-def test_a_service_that_is_away_for_a_while(send: Send, trouble: int | str) -> None:
+def test_an_unavailable_service_is_retried(send: Send, trouble: int | str) -> None:
     desk = UploadService(len(DATA), faults=[trouble, None, trouble, trouble, trouble])
     send(desk)
     assert desk.data == DATA
 
 
-def test_an_answer_that_was_lost_costs_nothing(send: Send) -> None:
+def test_after_a_lost_response_stored_bytes_are_not_sent_again(send: Send) -> None:
     """The bytes came, the answer did not."""
     desk = UploadService(len(DATA), faults=[None, "lost"])
     send(desk)
@@ -110,7 +110,7 @@ def test_retries_stop_after_the_time_limit(path: Path) -> None:
         send_file(connection, "/upload", path, lambda *_: None)
 
 
-def test_files_that_cannot_be_sent(tmp_path: Path) -> None:
+def test_empty_and_missing_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     for name in ("empty", "missing", "."):
         with pytest.raises(LocalFileUnusable):
@@ -131,5 +131,5 @@ def test_files_that_cannot_be_sent(tmp_path: Path) -> None:
         ("a.json", "caption"),
     ],
 )
-def test_types_by_name(name: str, expected: str) -> None:
+def test_file_types_follow_from_the_name(name: str, expected: str) -> None:
     assert guess_type(Path(name)) == expected

@@ -27,13 +27,13 @@ def client(*answers: httpx.Response | Exception) -> tuple[Client, list[httpx.Req
     return Client("http://service", "ef_secret_id", retry_within_s=TIMEOUT_S, **options), asked
 
 
-def test_every_request_has_the_key() -> None:
+def test_every_request_sends_the_key() -> None:
     service, asked = client(httpx.Response(200, json=RENDER))
     service.renders.get("r")
     assert asked[0].headers["authorization"] == "Bearer ef_secret_id"
 
 
-def test_reading_is_tried_again_and_creating_is_not() -> None:
+def test_reads_are_retried_and_creations_are_not() -> None:
     service, asked = client(httpx.ReadError("lost"), httpx.Response(200, json=RENDER))
     assert service.renders.get("r").status == "complete"
     service, asked = client(httpx.ReadError("lost"))
@@ -42,7 +42,7 @@ def test_reading_is_tried_again_and_creating_is_not() -> None:
     assert len(asked) == 1
 
 
-def test_a_refusal_says_when_to_try_again() -> None:
+def test_a_refusal_has_the_time_of_the_next_attempt() -> None:
     body = {"error": "quota_exceeded", "message": "used up", "quota": "queued_jobs"}
     refusal = httpx.Response(429, json=body, headers={"Retry-After": "30"})
     service, _ = client(refusal)
@@ -52,7 +52,7 @@ def test_a_refusal_says_when_to_try_again() -> None:
     assert caught.value.details["error"] == "quota_exceeded"
 
 
-def test_a_pause_lasts_until_the_service_wants_to_be_asked() -> None:
+def test_retries_wait_as_long_as_retry_after_says() -> None:
     pauses: list[float] = []
     answers = iter(
         [
@@ -70,7 +70,7 @@ def test_a_pause_lasts_until_the_service_wants_to_be_asked() -> None:
     assert pauses == [30]
 
 
-def test_no_file_with_a_sum_is_none() -> None:
+def test_an_unknown_md5_returns_none() -> None:
     service, _ = client(httpx.Response(404, json={"error": "file_not_found", "message": "none"}))
     assert service.files.by_md5("a" * 32) is None
     service, _ = client(httpx.Response(401, json={"error": "unauthorized", "message": "no key"}))
@@ -92,7 +92,7 @@ class BrokenBody(httpx.SyncByteStream):
         raise httpx.ReadError("lost")
 
 
-def test_a_download_is_whole_or_not_there(tmp_path: Path) -> None:
+def test_an_incomplete_download_leaves_no_file(tmp_path: Path) -> None:
     path = tmp_path / "out.mp4"
     service, _ = client(
         httpx.Response(200, stream=BrokenBody()), httpx.Response(200, content=b"all of it")

@@ -23,7 +23,7 @@ def page(name: str, *items: Any, cursor: str | None = None) -> dict[str, Any]:
     return {name: list(items), "next_cursor": cursor}
 
 
-def test_pages_are_asked_for_only_as_far_as_somebody_reads() -> None:
+def test_pages_are_requested_lazily() -> None:
     desk = ScriptedService(
         page("runs", run("failed", id="1"), run("failed", id="2"), cursor="next="),
         page("runs", run("failed", id="3")),
@@ -48,7 +48,7 @@ def test_a_pipeline_is_found_by_name_on_any_page_or_by_id() -> None:
         ScriptedService(page("pipelines", pipeline("b"))).client.pipelines.find("c")
 
 
-def test_a_run_is_begun_once_however_often_it_is_asked_for() -> None:
+def test_repeated_requests_start_one_run() -> None:
     answer = {**run("pending"), "run": run("pending"), "created": False}
     desk = ScriptedService(LOST, (503, {}), answer)
     found, is_new = desk.client.runs.create("p", "f", version=2)
@@ -64,7 +64,7 @@ def test_a_run_is_begun_once_however_often_it_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("status", ["succeeded", "failed", "filtered", "cancelled"])
-def test_a_run_is_waited_for_until_it_ends_in_whichever_way(status: str) -> None:
+def test_waiting_for_a_run_ends_in_every_terminal_state(status: str) -> None:
     seen: list[str] = []
     desk = ScriptedService(
         run("pending"), run("running"), LOST, run("running"), run("running"), run(status)
@@ -102,7 +102,7 @@ def test_a_run_has_its_steps() -> None:
         (lambda client: client.batches.create("p", ["f"]), {"batch": BATCH, "created": True}),
     ],
 )
-def test_what_may_be_done_twice_is_tried_again(
+def test_idempotent_requests_are_retried(
     ask: Callable[[Client], Any], answer: dict[str, Any]
 ) -> None:
     desk = ScriptedService(LOST, answer)
@@ -118,14 +118,14 @@ def test_what_may_be_done_twice_is_tried_again(
         lambda client: client.runs.retry("r"),
     ],
 )
-def test_what_may_not_be_done_twice_is_not(ask: Callable[[Client], Any]) -> None:
+def test_other_requests_are_not_retried(ask: Callable[[Client], Any]) -> None:
     desk = ScriptedService(LOST)
     with pytest.raises(ServiceUnreachable):
         ask(desk.client)
     assert len(desk.requests) == 1
 
 
-def test_decisions_say_what_was_given_and_no_more() -> None:
+def test_decisions_send_only_the_given_fields() -> None:
     desk = ScriptedService(REVIEW, REVIEW, REVIEW, REVIEW)
     reviews = desk.client.reviews
     reviews.approve("v")
@@ -153,7 +153,7 @@ def test_a_batch_has_one_run_for_each_file() -> None:
     assert desk.client.batches.get("b") == batch
 
 
-def test_warnings_come_with_what_was_made() -> None:
+def test_warnings_are_returned_with_the_created_object() -> None:
     warning = {"path": "steps.out.with.source", "code": "original_published", "message": "m"}
     made = ScriptedService({**pipeline("a"), "warnings": [warning]}).client.pipelines.create(
         "a", {}
@@ -166,7 +166,7 @@ def test_warnings_come_with_what_was_made() -> None:
     assert ScriptedService(pipeline("a")).client.pipelines.get("p").warnings == ()
 
 
-def test_a_secret_is_shown_to_who_asks_for_it_and_nowhere_else() -> None:
+def test_secrets_are_not_in_the_repr() -> None:
     made = ScriptedService({**ENDPOINT, "signing_secret": "whsec_x"}).client.endpoints.create(
         "https://e.com"
     )
@@ -175,7 +175,7 @@ def test_a_secret_is_shown_to_who_asks_for_it_and_nowhere_else() -> None:
     assert ScriptedService(ENDPOINT).client.endpoints.get("e").signing_secret is None
 
 
-def test_outputs_and_what_is_known_of_a_file_come_in_order() -> None:
+def test_outputs_and_metadata_of_a_file_are_ordered() -> None:
     outputs = [{"window": {"index": number}, "output": {}} for number in range(3)]
     desk = ScriptedService(page("outputs", *outputs[:2], cursor="c"), page("outputs", outputs[2]))
     assert list(desk.client.runs.outputs("r", "frames")) == outputs

@@ -31,7 +31,7 @@ def test_progress_is_followed_to_completion() -> None:
     assert followed(httpx.Response(200, content=HALF + HEARTBEAT + COMPLETE)) == [0.5, 1.0]
 
 
-def test_a_stream_that_ends_early_is_opened_again() -> None:
+def test_a_progress_stream_that_ends_early_is_reopened() -> None:
     answers = [
         httpx.Response(200, content=HALF),
         httpx.Response(503),
@@ -40,7 +40,7 @@ def test_a_stream_that_ends_early_is_opened_again() -> None:
     assert followed(*answers) == [0.5, 0.5, 1.0]
 
 
-def test_an_error_has_its_code() -> None:
+def test_the_error_of_a_failed_render_has_its_code() -> None:
     content = HALF + b"event: error\ndata: wrong_content: the content is text/plain\n\n"
     with pytest.raises(EndedBadly, match="text/plain") as caught:
         followed(httpx.Response(200, content=content))

@@ -90,7 +90,7 @@ def test_only_missing_fragments_are_sent(tracks: list[LocalTrack]) -> None:
     assert sent(state(tracks, 4, 3), tracks)[0] == []
 
 
-def test_another_film_is_not_mixed_in(tracks: list[LocalTrack], tmp_path: Path) -> None:
+def test_fragments_of_another_film_are_refused(tracks: list[LocalTrack], tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     longer = [local_track(tmp_path / "other", 1, *range(6)), tracks[1]]
     cases = [

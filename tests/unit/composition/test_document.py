@@ -25,32 +25,32 @@ PIECES = [
 
 
 @pytest.mark.parametrize("html", DOCUMENTS)
-def test_a_document_stays_as_it_is(html: str) -> None:
+def test_a_complete_document_is_unchanged(html: str) -> None:
     assert as_document(html).text == html
     assert as_document(html).author_position(3, 14) == (3, 14)
 
 
 @pytest.mark.parametrize("html", PIECES)
-def test_a_piece_gets_a_document_without_margins(html: str) -> None:
+def test_a_fragment_is_wrapped_without_margins(html: str) -> None:
     document = as_document(html).text
     assert document.startswith("<!doctype html><html>")
     assert document.endswith(f"<body>{html}</body></html>")
     assert "margin:0" in document
 
 
-def test_a_long_comment_costs_no_time() -> None:
+def test_a_long_comment_is_scanned_in_linear_time() -> None:
     html = "<!--" + "-" * 200_000 + "<p>"
     assert as_document(html).text.endswith(f"{html}</body></html>")
 
 
 @pytest.mark.parametrize("html", ["a<script>x</script>", "<p>\n<script>\n  x", "😀 x", "\n\nx"])
-def test_positions_of_a_piece_are_those_of_its_authors_text(html: str) -> None:
+def test_positions_in_a_fragment_refer_to_the_original_text(html: str) -> None:
     document = as_document(html)
     served = document.text.index(html) + html.index("x")
     assert document.author_position(*_place(document.text, served)) == _place(html, html.index("x"))
 
 
-def test_what_is_put_into_a_document_does_not_move_its_positions() -> None:
+def test_inserted_scripts_do_not_shift_positions() -> None:
     html = "<!doctype html><html><head></head>\n<body>x"
     at = html.index("<head>") + len("<head>")
     document = as_document(html).with_inserted("<meta>\n<base>", at)

@@ -21,7 +21,7 @@ def test_odd_edges_are_exact() -> None:
     assert np.array_equal(scene.picture.y, expected)
 
 
-def test_a_picture_inside_is_not_changed_and_one_outside_is_gone() -> None:
+def test_a_clip_keeps_pictures_inside_and_removes_those_outside() -> None:
     placed = PlacedPicture(WHITE, 4, 4)
     assert clip_placed(placed, PixelRect(3, 3, 13, 13)) is placed
     assert clip_placed(placed, PixelRect(12, 0, 20, 20)) is None

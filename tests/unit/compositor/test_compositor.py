@@ -41,13 +41,13 @@ def is_near(picture: Picture, at: tuple[int, int], rgb: tuple[int, int, int]) ->
 
 
 class TestPictures:
-    def test_planes_say_the_same_colours(self) -> None:
+    def test_planes_have_the_same_colours_as_rgb(self) -> None:
         pixels = rgba(48, 64, 1, opaque=True)
         picture = picture_of_rgba(pixels)
         assert not picture.has_alpha
         assert np.abs(rgb_of(picture) - pixels[..., :3]).mean() < 2.5
 
-    def test_the_known_numbers_of_bt709(self) -> None:
+    def test_bt709_has_its_published_values(self) -> None:
         assert YuvColour.of_rgb(255, 0, 0) == YuvColour(63, 102, 240)
         assert YuvColour.of_rgb(255, 255, 255) == YuvColour(235, 128, 128)
         assert YuvColour.of_rgb(0, 0, 0) == YuvColour(16, 128, 128)
@@ -63,7 +63,7 @@ class TestPictures:
 class TestCanvas:
     @pytest.mark.parametrize("opacity", [1.0, 0.5, 0.1])
     @pytest.mark.parametrize("opaque", [True, False])
-    def test_lays_over_like_the_plain_way(self, opacity: float, opaque: bool) -> None:
+    def test_drawing_over_equals_the_reference(self, opacity: float, opaque: bool) -> None:
         below, above = rgba(48, 64, 1, opaque=True), rgba(48, 64, 2, opaque=opaque)
         canvas = Canvas(64, 48)
         canvas.draw(picture_of_rgba(below))
@@ -71,14 +71,14 @@ class TestCanvas:
         wanted = over(above, below[..., :3].astype(np.float64), opacity)
         assert np.abs(rgb_of(canvas.picture) - wanted).mean() < 2.5
 
-    def test_nothing_shines_out_of_what_is_transparent(self) -> None:
+    def test_transparent_pixels_add_no_light(self) -> None:
         pixels = np.zeros((16, 16, 4), np.uint8)
         pixels[..., 0] = 255
         canvas = Canvas(16, 16)
         canvas.draw(picture_of_rgba(pixels))
         assert level(canvas.picture, 8, 8) == [0, 0, 0]
 
-    def test_a_picture_may_hang_over_every_edge(self) -> None:
+    def test_a_picture_may_extend_beyond_every_edge(self) -> None:
         canvas = Canvas(64, 48)
         for at in ((-8, -8), (56, -8), (-8, 40), (56, 40), (200, 0)):
             canvas.draw(solid(255, 0, 0), at=at)
@@ -100,7 +100,7 @@ class TestCanvas:
         assert np.abs(rgb_of(straight.picture) - rgb_of(grouped.picture)).max() < 8
 
     @pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
-    def test_a_dissolve_has_no_dip(self, share: float) -> None:
+    def test_a_dissolve_keeps_the_brightness(self, share: float) -> None:
         canvas, group = Canvas(16, 16), Canvas(16, 16, has_alpha=True)
         canvas.draw(solid(0, 0, 0))
         group.add(solid(200, 100, 50), share=1 - share)
@@ -110,7 +110,7 @@ class TestCanvas:
 
 
 class TestPlacing:
-    def test_an_even_move_copies_nothing(self) -> None:
+    def test_a_move_by_even_pixels_copies_nothing(self) -> None:
         picture = solid(1, 2, 3)
         placed = place(picture, translation_matrix(4, 6), within=WHOLE)
         assert placed is not None
@@ -118,7 +118,7 @@ class TestPlacing:
         assert (placed.left, placed.top) == (4, 6)
 
     @pytest.mark.parametrize(("x", "y"), [(5, 7), (4.5, 6.25), (-3, -3.5)])
-    def test_any_move_puts_the_middle_where_it_belongs(self, x: float, y: float) -> None:
+    def test_any_move_places_the_centre_exactly(self, x: float, y: float) -> None:
         placed = place(
             solid(255, 255, 255), translation_matrix(x, y), within=PixelRect(-32, -32, 64, 48)
         )
@@ -153,14 +153,14 @@ class TestPlacing:
         for mine, plane in zip(canvas.picture.planes, wanted.planes, strict=True):
             assert np.abs(mine.astype(int) - plane).max() <= 1
 
-    def test_what_is_flat_or_outside_is_not_there(self) -> None:
+    def test_flat_and_outside_pictures_are_not_placed(self) -> None:
         picture = solid(1, 2, 3)
         assert place(picture, scale_matrix(0, 1), within=WHOLE) is None
         assert place(picture, translation_matrix(500.5, 0), within=WHOLE) is None
         behind = np.array([[1, 0, 0], [0, 1, 0], [-0.1, 0, 1]], np.float64)
         assert place(picture, behind, within=WHOLE) is None
 
-    def test_much_smaller_is_averaged_not_picked(self) -> None:
+    def test_strong_reduction_averages_pixels(self) -> None:
         pixels = np.zeros((256, 256, 4), np.uint8)
         pixels[..., 3] = 255
         pixels[::2, :, :3] = 255
@@ -173,7 +173,9 @@ class TestPlacing:
 
     @given(st.floats(-200, 200), st.floats(-200, 200), st.floats(0.01, 20), st.floats(-3.2, 3.2))
     @settings(max_examples=60, deadline=None)
-    def test_no_matrix_breaks_it(self, x: float, y: float, scale: float, turn: float) -> None:
+    def test_any_matrix_gives_a_valid_placement(
+        self, x: float, y: float, scale: float, turn: float
+    ) -> None:
         rotation = np.array(
             [[np.cos(turn), -np.sin(turn), 0], [np.sin(turn), np.cos(turn), 0], [0, 0, 1]]
         )
@@ -200,7 +202,9 @@ class TestColours:
             (brightness(0.5).then(INVERT), (155, 205, 230)),
         ],
     )
-    def test_are_those_of_css(self, adjustment: object, wanted: tuple[int, int, int]) -> None:
+    def test_colour_adjustments_match_css(
+        self, adjustment: object, wanted: tuple[int, int, int]
+    ) -> None:
         changed = adjust(solid(200, 100, 50), adjustment)  # type: ignore[arg-type]
         assert is_near(changed, (8, 8), wanted)
 
@@ -223,7 +227,7 @@ class TestMasks:
         corner = 100 - np.pi * 100 / 4
         assert mask.astype(np.float64).sum() / 255 == pytest.approx(800 - 4 * corner, rel=0.01)
 
-    def test_a_keyed_colour_is_gone_and_others_stay(self) -> None:
+    def test_chroma_key_removes_only_the_keyed_colour(self) -> None:
         pixels = np.zeros((16, 32, 4), np.uint8)
         pixels[:, :16] = (0, 255, 0, 255)
         pixels[:, 16:] = (200, 40, 40, 255)
@@ -250,13 +254,13 @@ class TestScene:
     ) -> PictureItem:
         return PictureItem((key, colour, x, opacity), PlacedPicture(solid(*colour), x, 8), opacity)
 
-    def test_the_same_things_are_the_same_frame(self) -> None:
+    def test_unchanged_items_do_not_redraw(self) -> None:
         scene = Scene(64, 48)
         things = [self.laid("a", (255, 0, 0), 0)]
         assert scene.show(things)
         assert not scene.show(list(things))
 
-    def test_a_removed_picture_leaves_nothing(self) -> None:
+    def test_a_removed_picture_leaves_no_pixels(self) -> None:
         scene = Scene(64, 48, background=RED)
         scene.show([self.laid("a", (0, 0, 255), 8)])
         assert is_near(scene.picture, (10, 10), (0, 0, 255))
@@ -295,7 +299,7 @@ def test_merged_rectangles_never_overlap() -> None:
     assert merge(rects) == [PixelRect(0, 0, 30, 12)]
 
 
-def test_a_cut_shares_its_memory() -> None:
+def test_a_crop_shares_memory() -> None:
     picture = solid(1, 2, 3)
     part = crop_picture(picture, PixelRect(2, 2, 8, 8))
     assert np.shares_memory(part.y, picture.y)

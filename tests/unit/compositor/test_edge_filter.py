@@ -57,7 +57,7 @@ def test_a_partial_share_blends_edges_with_the_picture(share: float) -> None:
     assert np.abs(after.y - wanted).max() <= 1
 
 
-def test_what_is_transparent_stays_so() -> None:
+def test_transparent_pixels_stay_transparent() -> None:
     rgba = np.zeros((16, 16, 4), np.uint8)
     rgba[4:12, 4:12] = 255
     picture = picture_of_rgba(rgba)

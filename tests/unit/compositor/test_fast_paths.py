@@ -33,7 +33,7 @@ SIZES = [
 
 
 @pytest.mark.parametrize(("width", "height", "radius"), SIZES)
-def test_round_corners_are_those_of_a_drawing_sixteen_times_as_fine(
+def test_round_corners_match_sixteenfold_supersampling(
     width: int, height: int, radius: float
 ) -> None:
     radius = min(radius, width / 2, height / 2)
@@ -82,9 +82,7 @@ CHANGES = {
 
 @pytest.mark.parametrize(("change", "stays_within"), CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("alpha", [255, 128])
-def test_colours_are_cut_off_as_red_green_and_blue(
-    change: Adjustment, stays_within: bool, alpha: int
-) -> None:
+def test_colours_are_clipped_in_rgb(change: Adjustment, stays_within: bool, alpha: int) -> None:
     assert change.stays_in_range is stays_within
     pixels = colours()
     pixels[..., 3] = alpha
@@ -122,7 +120,7 @@ Frames = st.lists(
 
 
 @given(Frames)
-def test_what_is_drawn_again_is_what_a_new_scene_draws(frames: list[list[int]]) -> None:
+def test_redrawn_parts_equal_a_new_scene(frames: list[list[int]]) -> None:
     scene = Scene(WIDTH, HEIGHT)
     buffers = [np.full((HEIGHT * 3 // 2, WIDTH), 77, np.uint8) for _ in range(3)]
     in_buffers = Scene(WIDTH, HEIGHT)

@@ -70,7 +70,7 @@ def test_a_dissolve_is_the_weighted_sum(share: float, is_aside: bool) -> None:
 
 
 @pytest.mark.parametrize("adjustment", [brightness(0.5), saturation(0.2), INVERT])
-def test_a_tint_under_alpha_is_that_of_the_colour(adjustment: object) -> None:
+def test_a_tint_is_applied_to_the_unpremultiplied_colour(adjustment: object) -> None:
     opaque = adjust(solid(200, 100, 50), adjustment)  # type: ignore[arg-type]
     glass = adjust(solid(200, 100, 50, 128), adjustment)  # type: ignore[arg-type]
     mine = rgba_of(glass)[8, 8]
@@ -78,7 +78,7 @@ def test_a_tint_under_alpha_is_that_of_the_colour(adjustment: object) -> None:
     assert np.abs(mine[:3].astype(int) - rgba_of(opaque)[8, 8, :3]).max() < 8
 
 
-def test_a_cover_takes_everything_but_the_shape() -> None:
+def test_a_colour_overlay_keeps_the_alpha() -> None:
     red = YuvColour.of_rgb(255, 0, 0)
     mine = rgba_of(adjust(solid(10, 200, 90, 128), colour_overlay(red, 1.0)))[8, 8]
     assert np.abs(mine.astype(int) - (255, 0, 0, 128)).max() < 8
@@ -86,7 +86,7 @@ def test_a_cover_takes_everything_but_the_shape() -> None:
     assert colour_overlay(red, 0.4).then(colour_overlay(red, 1.0)).gain == 0
 
 
-def test_what_fills_the_canvas_stays_opaque_however_it_is_bent() -> None:
+def test_a_picture_that_fills_the_canvas_stays_opaque_when_warped() -> None:
     turn = np.radians(20)
     matrix = np.array(
         [[np.cos(turn), -np.sin(turn), 32], [np.sin(turn), np.cos(turn), 24], [0, 0, 1]]

@@ -33,13 +33,13 @@ def test_text_may_lie_one_pixel_apart() -> None:
     assert compare(composed(frame((40, 41))), frame((40, 40))).is_close
 
 
-def test_a_single_missing_or_added_word_is_noticed() -> None:
+def test_a_missing_or_added_word_is_detected() -> None:
     both, one = frame((40, 40), (100, 90)), frame((40, 40))
     assert not compare(composed(one), both).is_close
     assert not compare(composed(both), one).is_close
 
 
-def test_a_word_in_another_place_is_noticed() -> None:
+def test_a_moved_word_is_detected() -> None:
     assert not compare(composed(frame((40, 48))), frame((40, 40))).is_close
 
 
@@ -52,7 +52,7 @@ def test_both_ends_and_both_sides_of_each_change_are_checked_in_every_run() -> N
     assert all(120 <= number < 180 for number in chosen)
 
 
-def test_changes_are_where_something_appears_or_vanishes() -> None:
+def test_changes_are_instants_where_something_appears_or_disappears() -> None:
     rest = (1, 0, 0, 1, 0, 0)
     seen = [(1, 0), (1, 0.5), (1, 1), (0, 0)]
     movers = [value for each in seen for value in (*each, *rest)]

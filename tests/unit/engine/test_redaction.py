@@ -65,7 +65,7 @@ def test_a_box_is_extended_by_half_a_frame_at_either_end(
     )
 
 
-def test_pictures_are_asked_for_forward() -> None:
+def test_boxes_are_found_for_consecutive_intervals() -> None:
     later = MovingBox(Fraction(2000), Fraction(2100), PATH.times_ms, PATH.boxes)
     boxes = RedactionBoxes([later, PATH])
     counts = [

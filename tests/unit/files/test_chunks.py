@@ -40,7 +40,7 @@ class StoredParts:
     next_byte=st.integers(0, 300),
     ahead=st.lists(st.integers(0, 120), max_size=6),
 )
-def test_nothing_is_lost_or_doubled(
+def test_parts_contain_every_byte_once(
     pieces: list[int], start: int, next_byte: int, ahead: list[int]
 ) -> None:
     start = min(start, next_byte)
@@ -63,7 +63,9 @@ def test_nothing_is_lost_or_doubled(
     assert all(size <= PART_BYTES for size in kept.sizes)
 
 
-async def test_the_last_part_waits_for_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_last_part_is_stored_only_when_the_body_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(chunks_module, "PART_BYTES", PART_BYTES)
     kept = StoredParts(0, [])
     cutter = PartCutter(kept.keep, start=0, end=100, next_byte=0)
@@ -74,7 +76,7 @@ async def test_the_last_part_waits_for_the_end(monkeypatch: pytest.MonkeyPatch) 
     assert (len(kept.content), cutter.position) == (50, 100)
 
 
-async def test_a_little_is_not_kept_when_it_breaks_off() -> None:
+async def test_a_small_remainder_is_not_stored() -> None:
     kept = StoredParts(0, [])
     cutter = PartCutter(kept.keep, start=0, end=100, next_byte=0)
     await cutter.add(DATA[:20])
@@ -95,7 +97,7 @@ async def test_a_little_is_not_kept_when_it_breaks_off() -> None:
         ("bytes */10", "0", Chunk(0, 0, total=10, length=0)),
     ],
 )
-def test_what_the_headers_say(header: str | None, length: str, chunk: Chunk) -> None:
+def test_chunk_headers_are_parsed(header: str | None, length: str, chunk: Chunk) -> None:
     assert chunk_of(header, length) == chunk
 
 

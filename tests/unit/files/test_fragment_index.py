@@ -27,19 +27,19 @@ def entry(track: int, /, **changes: Any) -> dict[str, Any]:
     }
 
 
-def test_what_is_right_is_kept_whole() -> None:
+def test_a_valid_index_is_unchanged() -> None:
     index = {"1": entry(1, width=320, height=240), "2": entry(2)}
     assert check_index(json.dumps(index).encode(), SIZES) == index
     assert index_facts(index) == {"width": 320, "height": 240, "duration_ms": 4000}
 
 
-def test_a_scrub_track_nobody_uploaded_is_dropped() -> None:
+def test_a_scrub_track_that_was_not_uploaded_is_dropped() -> None:
     index = {"-1": entry(-1), "2": entry(2)}
     assert set(check_index(json.dumps(index).encode(), SIZES)) == {"2"}
     assert index_facts({"2": entry(2)}) == {"width": None, "height": None, "duration_ms": 4000}
 
 
-def test_what_has_not_come_must_be_long_enough() -> None:
+def test_an_index_may_wait_for_missing_tracks() -> None:
     index = {"1": entry(1), "7": entry(7)}
     raw = json.dumps(index).encode()
     assert check_index(raw, SIZES, may_wait=True) == index
@@ -56,7 +56,7 @@ JSON = st.recursive(
 
 
 @given(JSON, st.sampled_from(["track", "type", "timescale", "duration", "initSegment", "segments"]))
-def test_anything_is_refused_or_safe(value: Any, field: str) -> None:
+def test_any_value_is_refused_or_within_bounds(value: Any, field: str) -> None:
     raw = json.dumps({"1": entry(1, **{field: value})}).encode()
     try:
         index = check_index(raw, SIZES)
@@ -73,6 +73,6 @@ def test_any_bytes_are_refused(raw: bytes) -> None:
         check_index(raw, SIZES)
 
 
-def test_nested_without_end() -> None:
+def test_deep_nesting_is_refused() -> None:
     with pytest.raises(InvalidIndex):
         check_index(b"[" * 100_000, SIZES)

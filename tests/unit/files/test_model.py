@@ -14,7 +14,7 @@ FILE = FileId(UUID(int=2))
 
 
 @pytest.mark.spec("3.2")
-def test_the_changes_that_the_specification_names() -> None:
+def test_statuses_change_as_specified() -> None:
     named = {
         (S.CREATED, S.UPLOADING),
         (S.UPLOADING, S.PROCESSING),
@@ -30,19 +30,19 @@ def test_the_changes_that_the_specification_names() -> None:
     assert CHANGES[S.READY] == CHANGES[S.FAILED] == {S.READY}
 
 
-def test_sums_are_compared_as_written_by_anybody() -> None:
+def test_md5_values_are_compared_in_any_spelling() -> None:
     assert (
         normalize_md5("D41D8CD9-8F00-B204-E980-0998ECF8427E") == "d41d8cd98f00b204e9800998ecf8427e"
     )
 
 
-def test_progress_is_whole_only_when_it_is() -> None:
+def test_progress_is_one_only_when_complete() -> None:
     assert FileProgress(S.PROCESSING, 1000, None).fraction == 0.99
     assert FileProgress(S.READY, 0, None).fraction == 1.0
     assert FileProgress(S.PROCESSING, 250, None).fraction == 0.25
 
 
-def test_everything_of_a_file_lies_below_its_prefix() -> None:
+def test_all_blobs_of_a_file_are_below_its_prefix() -> None:
     keys = [
         model.source_key(OWNER, FILE),
         model.track_key(OWNER, FILE, -1),

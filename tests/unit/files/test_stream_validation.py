@@ -38,7 +38,7 @@ def file_of(tmp_path: Path) -> FileOf:
     return write
 
 
-def test_codings_that_every_browser_plays() -> None:
+def test_codecs_of_browsers_are_accepted() -> None:
     assert check_init(INIT, "video").codec == "avc1.64001f"
     assert check_init(init_segment(SOUND), "audio").codec == "mp4a.40.2"
     for entry in (video_entry("avc1", HIGH_10), video_entry("hvc1"), video_entry("encv")):
@@ -52,12 +52,12 @@ def test_invalid_init_segments_are_refused(data: bytes) -> None:
         check_init(data, "video")
 
 
-def test_an_init_segment_of_the_other_type() -> None:
+def test_an_init_segment_of_another_type_is_refused() -> None:
     with pytest.raises(InvalidFragment, match="track of video, but audio was declared"):
         check_init(INIT, "audio")
 
 
-def test_fragments_follow_each_other(file_of: FileOf) -> None:
+def test_fragments_must_follow_each_other(file_of: FileOf) -> None:
     init = parse_init(INIT)
     path = file_of(fragment(SampleRun(dts=1000, samples=((40, 5, SYNC, 0), (40, 3, NOT_SYNC, 0)))))
     found = check_fragment(init, path, end_dts=None)
@@ -96,7 +96,7 @@ def test_boxes_before_a_fragment_belong_to_it(file_of: FileOf) -> None:
     assert check_fragment(parse_init(INIT), file_of(data), end_dts=None).size_bytes == len(data)
 
 
-def test_nothing_is_shown_before_zero() -> None:
+def test_presentation_times_are_never_negative() -> None:
     init = parse_init(init_segment(BoxTrack(timescale=90_000)))
     assert [presentation_ms(init, ticks) for ticks in (-5000, 0, 89, 90, 90_000)] == [
         0,

@@ -13,7 +13,7 @@ KEY = ApiKey(ApiKeyId(UUID(int=2)), ORGANIZATION.id, "key", "abc", NOW, None, No
 CALLER = Caller(ORGANIZATION, KEY)
 
 
-def test_it_remembers_for_a_while_only() -> None:
+def test_callers_are_cached_for_a_limited_time() -> None:
     recent = CallerCache()
     recent.put("hash", CALLER, now=NOW)
     assert recent.get("hash", now=NOW) is CALLER
@@ -22,13 +22,13 @@ def test_it_remembers_for_a_while_only() -> None:
     assert recent.get("other", now=NOW) is None
 
 
-def test_a_clock_set_back_does_not_prolong_it() -> None:
+def test_setting_the_clock_back_does_not_prolong_the_cache() -> None:
     recent = CallerCache()
     recent.put("hash", CALLER, now=NOW)
     assert recent.get("hash", now=NOW - timedelta(seconds=1)) is None
 
 
-def test_it_does_not_grow_without_end() -> None:
+def test_the_cache_has_a_maximum_size() -> None:
     recent = CallerCache()
     for number in range(CACHE_SIZE + 1):
         recent.put(str(number), CALLER, now=NOW)
@@ -43,5 +43,5 @@ def test_clear_removes_all_callers() -> None:
     assert recent.get("hash", now=NOW) is None
 
 
-def test_the_text_of_a_new_key_is_not_shown_by_accident() -> None:
+def test_the_repr_of_a_new_key_hides_its_text() -> None:
     assert "ef_secret" not in repr(IssuedKey(text="ef_secret_abc", key=KEY))

@@ -18,7 +18,7 @@ from framekiln.identity.keys import (
 CLIENT_PATTERN = re.compile(r"^ef_[^_]+_.+$")
 
 
-def test_made_keys_please_clients_and_parse_back() -> None:
+def test_generated_keys_match_the_client_pattern_and_parse_back() -> None:
     text = make_key()
     parts = parse_key(text)
     assert CLIENT_PATTERN.match(text)
@@ -28,7 +28,7 @@ def test_made_keys_please_clients_and_parse_back() -> None:
     assert re.fullmatch(r"[A-Za-z0-9]{16}", parts.key_id)
 
 
-def test_made_keys_differ() -> None:
+def test_generated_keys_differ() -> None:
     assert len({make_key() for _ in range(1000)}) == 1000
 
 

@@ -30,7 +30,7 @@ async def test_a_password_matches_itself_only() -> None:
         assert not await passwords.matches(kept, other)
 
 
-async def test_nobody_and_a_broken_hash_match_nothing() -> None:
+async def test_a_missing_or_broken_hash_matches_nothing() -> None:
     passwords = Passwords(QUICK)
     assert not await passwords.matches(None, "")
     assert not await passwords.matches("no hash", "no hash")
@@ -44,13 +44,13 @@ async def test_useless_passwords_are_refused(text: str) -> None:
         await Passwords(QUICK).hash(text)
 
 
-def test_made_up_passwords_differ() -> None:
+def test_generated_passwords_differ() -> None:
     made = {make_password() for _ in range(100)}
     assert len(made) == 100
     assert {len(text) for text in made} == {GENERATED_CHARS}
 
 
-def test_a_password_is_not_shown_by_accident(clock: SettableClock) -> None:
+def test_the_repr_of_a_password_hides_it(clock: SettableClock) -> None:
     user = User(UserId(new_uuid()), "a@b", clock.now())
     assert "hunter2" not in repr(IssuedUser(user, "hunter2"))
 

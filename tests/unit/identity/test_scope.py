@@ -25,7 +25,7 @@ def covers(url: str, path: str, query: list[tuple[str, str]] | None = None) -> b
     return read_scope(url).mismatch(RequestTarget(path, query or [])) is None
 
 
-def test_both_ways_of_naming_a_source_mean_the_same() -> None:
+def test_both_forms_of_a_source_are_equal() -> None:
     folded = read_scope(f"{TRANSCODE}?url={ENCODED}")
     assert folded == read_scope(TRANSCODE, {"url": SOURCE})
     assert folded == read_scope(f"{TRANSCODE}?url=replaced", {"url": SOURCE})
@@ -80,7 +80,7 @@ def test_the_path_is_decoded_once() -> None:
 
 
 @pytest.mark.parametrize("url", ["/", "/api", "/api/v1", "/api/v1/files", "/elsewhere/a/b/c"])
-def test_a_broad_path_opens_nothing_below_it(url: str) -> None:
+def test_a_short_path_opens_nothing_below_it(url: str) -> None:
     assert covers(f"https://evil.example{url}", url)
     for path in (FILE, f"{FILE}/index", f"{url}/a", f"{url}/a/b/c/d"):
         assert not covers(f"https://evil.example{url}", path)
@@ -138,18 +138,18 @@ def test_transcoding_without_a_source_opens_nothing_below_it() -> None:
         "/api/v1/files/1?" + "&".join(f"a{n}=1" for n in range(MAX_PARAMS + 1)),
     ],
 )
-def test_what_can_be_read_in_two_ways_is_not_signed(url: str) -> None:
+def test_ambiguous_urls_are_not_signed(url: str) -> None:
     with pytest.raises(UnsignableUrl):
         read_scope(url)
 
 
-def test_too_much_is_not_signed() -> None:
+def test_too_many_or_too_long_parameters_are_not_signed() -> None:
     for params in ({str(n): "" for n in range(MAX_PARAMS + 1)}, {"url": "x" * MAX_URL_CHARS}):
         with pytest.raises(UnsignableUrl, match="params"):
             read_scope("/api/v1/transcode", params)
 
 
-def test_an_upload_needs_a_place_to_upload_to() -> None:
+def test_upload_scopes_require_an_upload_path() -> None:
     one, collection = f"{FILE}/upload", "/api/v1/unprocessed_files"
 
     def uploads(signed: str, path: str) -> bool:

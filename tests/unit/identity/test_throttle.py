@@ -18,5 +18,5 @@ from framekiln.identity.throttle import UNKNOWN_NETWORK, network_of
         (None, UNKNOWN_NETWORK),
     ],
 )
-def test_network_of(client: str | None, network: str) -> None:
+def test_clients_are_grouped_by_network(client: str | None, network: str) -> None:
     assert network_of(client) == network

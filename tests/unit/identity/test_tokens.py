@@ -46,7 +46,7 @@ def part(value: dict[str, Any]) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
 
-async def test_the_claims(tokens: AccessTokens, clock: SettableClock) -> None:
+async def test_a_token_has_the_specified_claims(tokens: AccessTokens, clock: SettableClock) -> None:
     token = await tokens.sign_url(ORG, "http://h/api/v1/transcode", {"url": "http://s/ä"})
     header = jwt.get_unverified_header(token)
     assert (header["alg"], header["typ"]) == ("HS256", "JWT")
@@ -64,7 +64,7 @@ async def test_the_claims(tokens: AccessTokens, clock: SettableClock) -> None:
     assert SECRET not in repr(await ConfiguredSigningKeys([SECRET]).current())
 
 
-async def test_it_opens_what_it_was_signed_for(tokens: AccessTokens) -> None:
+async def test_a_token_opens_its_signed_url(tokens: AccessTokens) -> None:
     token = await tokens.sign_url(ORG, f"https://kiln.example{FILE}")
     assert await tokens.read_url(token, HERE) == ORG
     for asked in (
@@ -76,7 +76,9 @@ async def test_it_opens_what_it_was_signed_for(tokens: AccessTokens) -> None:
             await tokens.read_url(token, asked)
 
 
-async def test_signed_by_a_key_it_opens_everything_below_its_prefix(tokens: AccessTokens) -> None:
+async def test_a_token_signed_by_a_key_opens_everything_below_its_prefix(
+    tokens: AccessTokens,
+) -> None:
     for prefix in ("/", "/api/v1", "/api/v1/files", "/api/v1/transcode"):
         wide = await tokens.sign_url(ORG, prefix, signed_by=KEY)
         narrow = await tokens.sign_url(ORG, prefix)
@@ -88,7 +90,7 @@ async def test_signed_by_a_key_it_opens_everything_below_its_prefix(tokens: Acce
             await tokens.read_url(narrow, asked)
 
 
-async def test_it_lives_an_hour(tokens: AccessTokens, clock: SettableClock) -> None:
+async def test_a_token_expires_after_an_hour(tokens: AccessTokens, clock: SettableClock) -> None:
     token = await tokens.sign_url(ORG, FILE)
     clock.advance(URL_TOKEN_LIFETIME - timedelta(seconds=1))
     assert await tokens.read_url(token, HERE) == ORG
@@ -135,7 +137,7 @@ async def test_forgeries_are_refused(tokens: AccessTokens, clock: SettableClock)
 
 
 @pytest.mark.parametrize("missing", ["iss", "aud", "iat", "exp", "org", "url", "params"])
-async def test_a_claim_that_is_missing_is_not_made_up(tokens: AccessTokens, missing: str) -> None:
+async def test_a_token_without_a_claim_is_refused(tokens: AccessTokens, missing: str) -> None:
     genuine = await tokens.sign_url(ORG, FILE)
     kid = jwt.get_unverified_header(genuine)["kid"]
     claims = {name: value for name, value in payload_of(genuine).items() if name != missing}
@@ -145,7 +147,7 @@ async def test_a_claim_that_is_missing_is_not_made_up(tokens: AccessTokens, miss
         )
 
 
-async def test_secrets_are_exchanged_one_after_the_other(clock: SettableClock) -> None:
+async def test_older_secrets_stay_valid_during_rotation(clock: SettableClock) -> None:
     before = AccessTokens(ConfiguredSigningKeys([OTHER]), clock)
     both = AccessTokens(ConfiguredSigningKeys([SECRET, OTHER]), clock)
     after = AccessTokens(ConfiguredSigningKeys([SECRET]), clock)
@@ -157,7 +159,7 @@ async def test_secrets_are_exchanged_one_after_the_other(clock: SettableClock) -
             await reader.read_url(token, HERE)
 
 
-async def test_neither_kind_is_taken_for_the_other(
+async def test_url_and_media_tokens_are_not_interchangeable(
     tokens: AccessTokens, clock: SettableClock
 ) -> None:
     url_token = await tokens.sign_url(ORG, FILE)
@@ -172,7 +174,7 @@ async def test_neither_kind_is_taken_for_the_other(
         await tokens.read_upload(media_token, HERE)
 
 
-async def test_a_media_token_ends_when_it_was_said_to(
+async def test_a_media_token_expires_at_its_time(
     tokens: AccessTokens, clock: SettableClock
 ) -> None:
     token = await tokens.sign_media(ORG, FILE, clock.now() + MEDIA_TOKEN_LIFETIME)
@@ -189,7 +191,7 @@ async def test_a_media_token_ends_when_it_was_said_to(
         )
 
 
-async def test_uploads_need_a_key_and_a_place_to_upload_to(tokens: AccessTokens) -> None:
+async def test_upload_tokens_require_a_key_and_an_upload_path(tokens: AccessTokens) -> None:
     upload = RequestTarget(f"{FILE}/upload")
     allowed = await tokens.sign_url(ORG, upload.path, signed_by=KEY)
     assert await tokens.read_upload(allowed, upload) == KEY

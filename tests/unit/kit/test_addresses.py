@@ -82,7 +82,7 @@ def test_other_addresses_are_not_public(address: str) -> None:
     "text",
     ["", "localhost", "127.1", "0x7f000001", "2130706433", "010.0.0.1", "8.8.8.8:53"],
 )
-def test_what_is_no_plain_address_is_not_public(text: str) -> None:
+def test_malformed_addresses_are_not_public(text: str) -> None:
     assert not is_public(text)
 
 

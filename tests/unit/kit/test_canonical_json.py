@@ -35,18 +35,18 @@ def test_keeps_the_order_of_lists() -> None:
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-def test_refuses_numbers_that_json_has_not(number: float) -> None:
+def test_refuses_nan_and_infinity(number: float) -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
         canonical_json({"n": number})
 
 
-def test_refuses_values_that_json_has_not() -> None:
+def test_refuses_values_without_a_json_form() -> None:
     with pytest.raises(TypeError, match="set"):
         canonical_json({"n": {1, 2}})
 
 
 @given(VALUES)
-def test_says_the_same_as_the_value(value: Any) -> None:
+def test_canonical_json_parses_to_the_same_value(value: Any) -> None:
     assert json.loads(canonical_json(value)) == value
 
 

@@ -66,7 +66,7 @@ async def opened(*, children: int = 100, memory_bytes: int = 100 * GIB) -> Async
         await started.end_all()
 
 
-async def test_only_so_many_run_at_a_time() -> None:
+async def test_the_number_of_concurrent_children_is_limited() -> None:
     async with opened(children=2) as children:
         for name in "abc":
             await children.start(name)
@@ -75,7 +75,7 @@ async def test_only_so_many_run_at_a_time() -> None:
         assert children.running == ["b", "c"]
 
 
-async def test_their_limits_together_stay_within_the_memory() -> None:
+async def test_the_memory_limits_of_children_stay_within_the_budget() -> None:
     async with opened(memory_bytes=4 * GIB) as children:
         for name in "abc":
             await children.start(name, 2 * GIB)
@@ -108,7 +108,7 @@ async def test_owners_take_turns() -> None:
 
 
 @pytest.mark.parametrize("name", ["running", "waiting"])
-async def test_a_cancelled_child_leaves_no_gap(name: str) -> None:
+async def test_a_cancelled_child_frees_its_slot(name: str) -> None:
     async with opened(children=1) as children:
         await children.start("running")
         await children.start("waiting")
@@ -120,7 +120,7 @@ async def test_a_cancelled_child_leaves_no_gap(name: str) -> None:
             await children.end(expected)
 
 
-def test_threads_with_loops_of_their_own_share_it() -> None:
+def test_event_loops_of_several_threads_share_the_budget() -> None:
     budget = ChildBudget(children=2, memory_bytes=GIB)
     lock = threading.Lock()
     now = most = done = 0

@@ -58,11 +58,11 @@ def test_nothing_but_our_errors_can_be_named(module: object, name: object) -> No
     assert type(rebuild_error(error, "a:b")) is ConfinedFailed
 
 
-def test_other_errors_keep_their_name_and_words() -> None:
+def test_other_errors_keep_their_name_and_message() -> None:
     assert crossed(KeyError("x")).message == "a:b: KeyError: 'x'"
 
 
-def test_a_limit_is_seen_through_what_was_raised_from_it() -> None:
+def test_a_limit_error_is_found_as_the_cause_of_another() -> None:
     def fail() -> None:
         try:
             raise MemoryError
@@ -76,5 +76,5 @@ def test_a_limit_is_seen_through_what_was_raised_from_it() -> None:
     assert "limit" not in describe_error(OSError(2, "no such file"))
 
 
-def test_being_killed_may_be_tried_again() -> None:
+def test_a_killed_child_is_retryable() -> None:
     assert (ConfinedKilled.code, ConfinedKilled.retryable) == ("decoder_killed", True)

@@ -23,7 +23,7 @@ def test_none_means_no_expiry() -> None:
     ],
 )
 @pytest.mark.spec("8")
-def test_dates_that_are_taken(text: str, instant: datetime) -> None:
+def test_valid_dates_are_parsed(text: str, instant: datetime) -> None:
     assert parse_expiry(text, now=NOW) == instant
 
 
@@ -44,7 +44,7 @@ def test_dates_that_are_taken(text: str, instant: datetime) -> None:
     ],
 )
 @pytest.mark.spec("7")
-def test_dates_that_are_refused(value: object, code: str) -> None:
+def test_invalid_dates_are_refused(value: object, code: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         parse_expiry(value, now=NOW)
     assert refused.value.code == code

@@ -48,7 +48,7 @@ async def test_owners_take_turns(threads: FairThreads) -> None:
     assert done == ["a1", "b1", "c1", "a2", "b2", "a3"]
 
 
-async def test_one_that_gives_up_blocks_nobody(threads: FairThreads) -> None:
+async def test_a_cancelled_waiter_blocks_nobody(threads: FairThreads) -> None:
     door = BlockedThread()
     blocked = asyncio.create_task(threads.run("a", door.wait))
     await asyncio.sleep(0)
@@ -63,7 +63,7 @@ async def test_one_that_gives_up_blocks_nobody(threads: FairThreads) -> None:
     assert await threads.run("b", lambda: 8) == 8
 
 
-async def test_an_error_is_raised_and_gives_the_thread_back(threads: FairThreads) -> None:
+async def test_an_error_is_raised_and_frees_the_thread(threads: FairThreads) -> None:
     def fail() -> None:
         raise KeyError("x")
 

@@ -14,11 +14,11 @@ def test_new_identifiers_are_random_and_differ() -> None:
 
 
 @given(st.uuids())
-def test_reads_what_was_written(value: UUID) -> None:
+def test_written_ids_are_read_back(value: UUID) -> None:
     assert parse_uuid(str(value)) == value
 
 
-def test_reads_capital_letters() -> None:
+def test_ids_in_capital_letters_are_read() -> None:
     value = new_uuid()
     assert parse_uuid(str(value).upper()) == value
 
@@ -27,10 +27,10 @@ def test_reads_capital_letters() -> None:
     "text",
     ["", "1", "not-an-id", "../../etc/passwd", "00000000-0000-0000-0000-00000000000g", "é" * 32],
 )
-def test_anything_else_is_no_identifier(text: str) -> None:
+def test_other_texts_are_not_ids(text: str) -> None:
     assert parse_uuid(text) is None
 
 
 @given(st.text(max_size=40))
-def test_never_raises(text: str) -> None:
+def test_parsing_never_raises(text: str) -> None:
     assert parse_uuid(text) is None or isinstance(parse_uuid(text), UUID)

@@ -10,7 +10,7 @@ import structlog
 from framekiln.kit.logs import HIDDEN, configure_logs, hide_secrets
 
 
-def test_one_json_object_a_line() -> None:
+def test_each_line_is_one_json_object() -> None:
     stream = io.StringIO()
     configure_logs("auto", stream=stream)
     with structlog.contextvars.bound_contextvars(request_id="r1"):
@@ -92,7 +92,7 @@ def test_a_value_cannot_forge_a_line_or_steer_the_terminal(log_format: str) -> N
     assert not {"\r", "\x1b", "\x9b"} & set(stream.getvalue())
 
 
-def test_a_stream_that_fails_fails_nobody() -> None:
+def test_a_failing_log_stream_raises_nothing() -> None:
     stream = io.StringIO()
     configure_logs("json", stream=stream)
     log = structlog.get_logger("kiln")

@@ -84,21 +84,21 @@ def test_a_local_only_reader_fetches_nothing(origin: Origin) -> None:
     assert origin.blocks == [(0, 1)]
 
 
-def test_a_file_that_had_its_name_keeps_its_content(tmp_path: Path) -> None:
+def test_an_existing_file_of_the_same_name_is_unchanged(tmp_path: Path) -> None:
     (tmp_path / "blob").write_bytes(b"whole")
     (tmp_path / "copy").hardlink_to(tmp_path / "blob")
     assert Origin(tmp_path / "copy").path.read_bytes() == CONTENT
     assert (tmp_path / "blob").read_bytes() == b"whole"
 
 
-def test_paths_beside_it_are_ordinary_ones(origin: Origin) -> None:
+def test_neighbouring_paths_are_ordinary_files(origin: Origin) -> None:
     beside = origin.path.with_name("other")
     beside.write_text("here")
     assert beside.read_text() == "here"
     assert not isinstance(beside, RangedPath) or beside.blocks is None
 
 
-def test_a_part_says_of_which_content_it_is() -> None:
+def test_a_range_has_the_version_of_its_content() -> None:
     headers = {"content-range": "bytes 5-9/100", "etag": '"a"'}
     assert version_of_part(206, headers, 5) == ContentVersion(100, '"a"', None)
     assert version_of_part(206, headers, 4) is None
@@ -114,7 +114,9 @@ def test_a_part_says_of_which_content_it_is() -> None:
         (ContentVersion(1, 'W/"a"', None), None),
     ],
 )
-def test_no_weak_tag_is_a_condition(version: ContentVersion, condition: str | None) -> None:
+def test_weak_etags_are_not_used_as_conditions(
+    version: ContentVersion, condition: str | None
+) -> None:
     assert version.condition == condition
     assert version.is_certain
 

@@ -26,5 +26,5 @@ def test_the_nearest_name_is_few_letters_away(written: str, meant: str | None) -
     assert did_you_mean(written, FIELDS) == (f"did you mean {meant}?" if meant else None)
 
 
-def test_nothing_is_near_where_nothing_is_known() -> None:
+def test_without_known_names_nothing_is_suggested() -> None:
     assert nearest_name("width", ()) is None

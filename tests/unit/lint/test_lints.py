@@ -73,7 +73,7 @@ def test_sql_out_of_place_is_found(write: Write, literal: str) -> None:
         "src/f/jobs/queue.py",
     ],
 )
-def test_sql_at_home_is_left_alone(write: Write, name: str) -> None:
+def test_sql_in_stores_is_allowed(write: Write, name: str) -> None:
     assert list(sql_in_stores.problems(write(name, 'query = "SELECT id FROM renders"\n'))) == []
 
 
@@ -81,7 +81,7 @@ def test_sql_at_home_is_left_alone(write: Write, name: str) -> None:
     "name",
     ["src/f/files/restore.py", "src/f/store/service.py", "src/f/stores.py", "src/f/db.py"],
 )
-def test_names_like_those_of_stores_are_no_stores(write: Write, name: str) -> None:
+def test_modules_with_similar_names_are_not_stores(write: Write, name: str) -> None:
     (problem,) = sql_in_stores.problems(write(name, 'query = "SELECT id FROM renders"\n'))
     assert problem.startswith(f"{name}:1: SQL belongs")
 

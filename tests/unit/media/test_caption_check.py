@@ -33,7 +33,7 @@ JSON = {
         ('{"segments": [{"text": "not placed"}]}', CaptionFacts("application/json", 1)),
     ],
 )
-def test_what_is_readable_is_counted(text: str, facts: CaptionFacts) -> None:
+def test_cues_are_counted(text: str, facts: CaptionFacts) -> None:
     assert check_captions(text.encode()) == facts
 
 
@@ -67,7 +67,7 @@ def word(**fields: object) -> str:
         (word(start=0, end=1, words=[3]).encode(), r"segments\[1\]\.words\[0\]"),
     ],
 )
-def test_errors_have_their_place(data: bytes, message: str) -> None:
+def test_invalid_captions_are_refused_with_the_reason(data: bytes, message: str) -> None:
     with pytest.raises(UnreadableCaptions, match=message):
         check_captions(data)
 

@@ -59,14 +59,14 @@ after a blank line
 """
 
 
-def test_webvtt() -> None:
+def test_webvtt_is_parsed() -> None:
     assert read(VTT).segments == (
         TimedText(1000, 2500, "Fish & chips"),
         TimedText(3_603_000, 3_604_000, "two\nlines"),
     )
 
 
-def test_subrip() -> None:
+def test_subrip_is_parsed() -> None:
     assert read(SRT).segments == (
         TimedText(1000, 2500, "Hello world"),
         TimedText(3000, 4000, "before\n\nafter a blank line"),
@@ -76,7 +76,7 @@ def test_subrip() -> None:
 
 @pytest.mark.parametrize("change", [lambda t: t.replace("\n", "\r\n"), lambda t: "\ufeff" + t])
 @pytest.mark.parametrize("text", [VTT, SRT])
-def test_line_ends_and_byte_order_marks_do_not_matter(text: str, change: type[str]) -> None:
+def test_any_line_ends_and_byte_order_marks_are_accepted(text: str, change: type[str]) -> None:
     assert read(change(text)) == read(text)
 
 
@@ -119,7 +119,7 @@ def test_a_webvtt_file_may_be_empty_of_cues_and_a_cue_of_text() -> None:
     assert read("WEBVTT\n\n00:01.000 --> 00:02.000\n<b></b>\n") == CaptionTrack((), ())
 
 
-def test_text_that_looks_like_a_tag_but_is_none_stays() -> None:
+def test_text_that_only_looks_like_a_tag_is_kept() -> None:
     assert read("WEBVTT\n\n00:01.000 --> 00:02.000\n1 < 2 &lt;b&gt;\n").segments[0].text == (
         "1 < 2 <b>"
     )
@@ -153,7 +153,7 @@ def test_mistakes_are_named_with_their_line(text: str, message: str) -> None:
         read(text)
 
 
-def test_bytes_that_are_no_text_are_refused() -> None:
+def test_bytes_that_are_not_text_are_refused() -> None:
     with pytest.raises(UnreadableCaptions, match="line 3: not UTF-8 text"):
         read_captions(b"WEBVTT\n\n\xff\xfe")
 
@@ -176,7 +176,7 @@ def cue_lines(number: int, start_ms: int, end_ms: int, text: str) -> str:
         ("0:00.000-->0:00.001\n&#" + "1" * 5000 + ";", "the number of a character"),
     ],
 )
-def test_captions_made_to_do_harm_are_refused(text: str, message: str) -> None:
+def test_malicious_captions_are_refused(text: str, message: str) -> None:
     with pytest.raises(UnreadableCaptions, match=message):
         read("WEBVTT\n\n" + text)
 
@@ -195,7 +195,7 @@ Cues = st.lists(st.tuples(Times, st.integers(1, 20), st.sampled_from("abc")), ma
 
 
 @given(Cues)
-def test_spans_are_those_of_asking_every_cue_at_every_change(
+def test_spans_equal_a_brute_force_computation(
     cues: list[tuple[int, int, str]],
 ) -> None:
     segments = sorted(

@@ -30,7 +30,7 @@ SHORT = Fraction(1, 5)
         ("m4a", None, "aac", SniffedType(MediaKind.AUDIO, "audio/mp4")),
     ],
 )
-def test_what_encoders_write_is_known(
+def test_files_of_encoders_are_recognized(
     tmp_path: Path, ending: str, video: str | None, audio: str | None, expected: SniffedType
 ) -> None:
     clip = Clip(duration_s=SHORT, video_codec=video, audio_codec=audio)
@@ -39,7 +39,7 @@ def test_what_encoders_write_is_known(
 
 
 @pytest.mark.parametrize("name", ["JPEG", "PNG", "GIF", "WEBP"])
-def test_pictures_are_known(name: str) -> None:
+def test_images_are_recognized(name: str) -> None:
     file = io.BytesIO()
     Image.new("RGB", (8, 8), "red").save(file, name)
     assert sniff(file.getvalue()) == SniffedType(MediaKind.IMAGE, f"image/{name.lower()}")
@@ -56,7 +56,7 @@ def test_pictures_are_known(name: str) -> None:
         ('[{"start": 0, "end": 1, "text": "a"}]', "application/json"),
     ],
 )
-def test_captions_are_known(text: str, mime_type: str) -> None:
+def test_captions_are_recognized(text: str, mime_type: str) -> None:
     assert sniff(text.encode()) == SniffedType(MediaKind.CAPTION, mime_type)
 
 
@@ -71,7 +71,7 @@ def test_captions_are_known(text: str, mime_type: str) -> None:
         "\ufeff  <svg>",
     ],
 )
-def test_svg_is_known_behind_what_may_stand_before_it(text: str) -> None:
+def test_svg_is_recognized_after_comments_and_declarations(text: str) -> None:
     assert sniff(text.encode()) == SniffedType(MediaKind.IMAGE, "image/svg+xml")
 
 
@@ -94,7 +94,7 @@ def test_text_that_ends_inside_a_letter_is_still_text() -> None:
         (b"\x7fELF\x02\x01", "application/x-executable"),
     ],
 )
-def test_what_we_do_not_take_is_named_but_of_no_kind(head: bytes, mime_type: str) -> None:
+def test_unsupported_formats_are_named_without_a_kind(head: bytes, mime_type: str) -> None:
     assert sniff(head) == SniffedType(None, mime_type)
 
 
@@ -129,7 +129,7 @@ def test_other_bytes_are_unknown(head: bytes) -> None:
         b"<?" * (HEAD_BYTES // 2),
     ],
 )
-def test_long_runs_of_anything_do_not_stop_the_look(head: bytes) -> None:
+def test_long_repetitions_are_sniffed_in_linear_time(head: bytes) -> None:
     assert sniff(head).kind in (None, MediaKind.CAPTION)
 
 

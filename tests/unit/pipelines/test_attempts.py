@@ -19,7 +19,7 @@ def test_errors_that_are_not_retryable_end_the_step() -> None:
 
 
 @pytest.mark.parametrize(("asked_s", "waited_s"), [(0, 10), (5, 10), (60, 60), (99_999, 3600)])
-def test_the_other_side_may_ask_for_a_longer_pause(asked_s: int, waited_s: int) -> None:
+def test_retry_after_may_prolong_the_pause(asked_s: int, waited_s: int) -> None:
     assert AttemptCount(made=1).delay_s(is_retryable=True, retry_after_s=asked_s) == waited_s
 
 
@@ -30,7 +30,7 @@ def test_a_pause_is_at_most_ten_minutes() -> None:
     ]
 
 
-def test_a_retried_run_goes_on_counting() -> None:
+def test_a_retried_run_continues_the_attempt_count() -> None:
     attempts = AttemptCount(made=3).after_retry().incremented()
     assert attempts == AttemptCount(made=4, made_before=3)
     assert attempts.delay_s(is_retryable=True) == 10

@@ -77,7 +77,7 @@ class _Unpacked(ast.NodeTransformer):
         return ast.Dict(keys, values)
 
 
-def test_definitions_in_the_docs_are_valid_by_both() -> None:
+def test_definitions_in_the_docs_pass_validator_and_schema() -> None:
     found = documented()
     assert len(found) >= 3
     for definition in found:
@@ -157,7 +157,7 @@ def segmented(**granularity: Any) -> dict[str, Any]:
         filtered({**WHEN, "op": "in", "value": []}),
     ],
 )
-def test_validator_and_schema_refuse(definition: Any) -> None:
+def test_validator_and_schema_refuse_the_same_definitions(definition: Any) -> None:
     assert not is_accepted(definition)
     assert not schema().is_valid(definition)
 
@@ -177,6 +177,6 @@ def test_validator_and_schema_refuse(definition: Any) -> None:
         steps(a={"type": "endpoint", "with": {"endpoint_id": f"{ENDPOINT_ID}0"}}),
     ],
 )
-def test_only_the_service_refuses_what_the_schema_cannot_say(definition: Any) -> None:
+def test_rules_beyond_the_schema_are_checked_by_the_validator(definition: Any) -> None:
     assert not is_accepted(definition)
     assert schema().is_valid(definition)

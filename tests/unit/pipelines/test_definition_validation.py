@@ -147,7 +147,9 @@ def test_the_largest_definition_is_accepted() -> None:
     ],
 )
 @pytest.mark.spec("2.11")
-def test_a_wrong_step(step: dict[str, Any], path: str, code: str) -> None:
+def test_invalid_steps_are_reported_with_path_and_code(
+    step: dict[str, Any], path: str, code: str
+) -> None:
     assert issues_in(p=PROBE, a=step) == [(f"steps.a.{path}", code)]
 
 
@@ -181,7 +183,7 @@ def test_only_some_types_work_on_windows(kind: str) -> None:
     ],
 )
 @pytest.mark.spec("4.7")
-def test_wrong_windows(granularity: dict[str, Any], path: str, code: str) -> None:
+def test_invalid_windows_are_reported(granularity: dict[str, Any], path: str, code: str) -> None:
     step = {"type": "transcribe", "granularity": {"mode": "segment", **granularity}}
     assert issues_in(a=step) == [(f"steps.a.granularity.{path}", code)]
 
@@ -189,7 +191,7 @@ def test_wrong_windows(granularity: dict[str, Any], path: str, code: str) -> Non
 @pytest.mark.parametrize("kind", SEGMENT_TYPES)
 @pytest.mark.parametrize(("window_ms", "overlap_ms"), [(1000, 500), (3_600_000, 1_800_000)])
 @pytest.mark.spec("8")
-def test_the_bounds_of_windows(kind: str, window_ms: int, overlap_ms: int) -> None:
+def test_windows_at_the_limits_are_accepted(kind: str, window_ms: int, overlap_ms: int) -> None:
     granularity = {"mode": "segment", "window_ms": window_ms, "overlap_ms": overlap_ms}
     settings = {"with": {"endpoint_id": ENDPOINT_ID}} if kind == "endpoint" else {}
     definition = validate(
@@ -205,7 +207,7 @@ def test_only_steps_on_a_cycle_are_blamed_for_it() -> None:
     assert found == [(f"steps.{key}.needs", "cycle") for key in "abc"]
 
 
-def test_whoever_is_named_like_a_namespace_keeps_it() -> None:
+def test_duplicate_namespaces_are_reported() -> None:
     assert issues_in(a={**PROBE, "namespace": "b"}, b=PROBE) == [("steps.a.namespace", "duplicate")]
     clash = {**PROBE, "namespace": "n"}
     assert issues_in(b=clash, a=clash, c=clash) == [
@@ -214,7 +216,7 @@ def test_whoever_is_named_like_a_namespace_keeps_it() -> None:
     ]
 
 
-def test_two_steps_may_swap_their_names() -> None:
+def test_two_steps_may_swap_their_namespaces() -> None:
     steps = {"a": {**PROBE, "namespace": "b"}, "b": {**PROBE, "namespace": "a"}}
     assert isinstance(validate({"steps": steps}, STEP_TYPES), Definition)
 

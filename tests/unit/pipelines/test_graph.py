@@ -9,13 +9,13 @@ from framekiln.pipelines.definition.graph import by_distance, in_cycles, in_orde
 DIAMOND = {"d": ["b", "c"], "b": ["a"], "c": ["a"], "a": [], "e": []}
 
 
-def test_upstream_is_all_that_is_needed() -> None:
+def test_upstream_contains_direct_and_indirect_needs() -> None:
     assert upstream(DIAMOND, "d") == {"a", "b", "c"}
     assert upstream(DIAMOND, "b") == {"a"}
     assert upstream(DIAMOND, "e") == set()
 
 
-def test_the_nearest_come_first() -> None:
+def test_upstream_is_ordered_by_distance() -> None:
     needs = {**DIAMOND, "f": ["a", "d"]}
     assert list(by_distance(needs, "f")) == [["a", "d"], ["b", "c"]]
     assert list(by_distance(needs, "e")) == []

@@ -114,14 +114,14 @@ def test_a_reviewed_kind_without_annotations_is_removed() -> None:
     assert kinds(inputs) == {"faces": ["hand"], "plates": [], "unseen": ["face"], "check": []}
 
 
-def test_a_kind_that_nobody_had_found_stands_under_the_review() -> None:
+def test_a_new_kind_is_attributed_to_the_review() -> None:
     correction = Correction(frozenset({"tattoo"}), (found("tattoo", 1),))
     inputs = step_inputs(DEFINITION, "redact", outputs=OUTPUTS, corrections={"check": correction})
     assert kinds(inputs)["check"] == ["tattoo"]
     assert inputs["check"].metadata == {"decision": "approved"}
 
 
-def test_a_later_review_has_the_last_word() -> None:
+def test_a_later_review_overrides_an_earlier_one() -> None:
     outputs = {"a": StepOutput({}, (found("face", 1),))}
     reviews = [
         ReviewedNamespaces(Correction(frozenset({"face"}), (found("face", 2),)), ("a",), "r1"),
@@ -171,7 +171,7 @@ def test_a_correction_is_read() -> None:
         ({"reviewed_kinds": ["a", "a"]}, ".reviewed_kinds.1", "duplicate"),
     ],
 )
-def test_a_wrong_correction(value: Any, path: str, code: str) -> None:
+def test_invalid_corrections_are_reported(value: Any, path: str, code: str) -> None:
     issues = check_correction(value)
     assert isinstance(issues, list)
     assert [(each.path, each.code.value) for each in issues] == [(f"metadata_patch{path}", code)]

@@ -108,7 +108,7 @@ def test_the_digest_is_that_of_the_canonical_json() -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(definitions())
-def test_a_normal_form_means_what_was_written(written: dict[str, Any]) -> None:
+def test_a_normal_form_reads_back_as_the_same_definition(written: dict[str, Any]) -> None:
     definition = read(written)
     assert load(normal_form(definition), STEP_TYPES) == definition
     assert normal_form(load(normal_form(definition), STEP_TYPES)) == normal_form(definition)
@@ -134,7 +134,7 @@ def test_different_definitions_have_different_digests(
 
 @settings(deadline=None, max_examples=50)
 @given(predicates(["p"]))
-def test_a_predicate_is_given_back_as_it_was(when: dict[str, Any]) -> None:
+def test_a_predicate_is_unchanged_in_the_normal_form(when: dict[str, Any]) -> None:
     steps = {"p": {"type": "probe"}, "f": {"type": "filter", "needs": ["p"], "when": when}}
     assert normal_form(read({"steps": steps}))["steps"]["f"]["when"] == when
 

@@ -26,7 +26,7 @@ def annotated(**parts: Any) -> dict[str, Any]:
 
 
 @pytest.mark.spec("2.11")
-def test_an_output_is_read_and_given_back() -> None:
+def test_an_output_survives_a_round_trip() -> None:
     sent = {
         "metadata": {"found": True, "scores": [0.5, None, {"a": 1}]},
         "annotations": [
@@ -59,7 +59,7 @@ def test_both_parts_are_optional(value: Any) -> None:
     assert check_output(value) == StepOutput()
 
 
-def test_what_is_optional_in_an_annotation_may_be_null() -> None:
+def test_optional_fields_of_annotations_may_be_null() -> None:
     output = check_output(annotated(label=None, keyframes=None, track_id=None))
     assert output == StepOutput({}, (Annotation(kind="face", start_ms=0, end_ms=1000),))
 
@@ -70,7 +70,7 @@ def test_an_empty_list_of_keyframes_is_none() -> None:
 
 
 @pytest.mark.spec("2.11")
-def test_fields_of_annotations_that_only_a_model_knows_are_kept() -> None:
+def test_unknown_fields_of_annotations_are_kept() -> None:
     sent = annotated(colour="red", more={"scores": [0.5, None]}, embedding=None)
     output = check_output(sent)
     assert isinstance(output, StepOutput)
@@ -78,13 +78,13 @@ def test_fields_of_annotations_that_only_a_model_knows_are_kept() -> None:
     assert StepOutput.from_json(output.to_json()) == output
 
 
-def test_other_fields_that_only_a_model_knows_are_ignored() -> None:
+def test_other_unknown_fields_are_ignored() -> None:
     known = annotated(keyframes=[BOX])
     sent = {**annotated(keyframes=[{**BOX, "score": 1}]), "model": {"name": "faces-2"}}
     assert check_output(sent) == check_output(known)
 
 
-def test_an_output_without_any_part_that_is_known_is_refused() -> None:
+def test_an_output_without_any_known_field_is_refused() -> None:
     assert issues_of({"annotation": []}) == [("annotation", "unknown_field")]
 
 
@@ -128,7 +128,7 @@ def test_an_output_without_any_part_that_is_known_is_refused() -> None:
     ],
 )
 @pytest.mark.spec("8")
-def test_a_wrong_output(value: Any, path: str, code: str) -> None:
+def test_invalid_outputs_are_reported(value: Any, path: str, code: str) -> None:
     assert issues_of(value) == [(path, code)]
 
 

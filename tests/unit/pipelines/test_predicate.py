@@ -87,7 +87,7 @@ def leaf(path: str, op: str, *value: Any) -> dict[str, Any]:
     ],
 )
 @pytest.mark.spec("4.7")
-def test_a_leaf_with_a_value(path: str, op: str, value: Any, expected: bool) -> None:
+def test_operators_compare_with_a_value(path: str, op: str, value: Any, expected: bool) -> None:
     assert evaluate(read(leaf(f"n.metadata.{path}", op, value)), VIEW) is expected
 
 
@@ -132,7 +132,7 @@ def test_zero_and_false_are_non_empty() -> None:
 
 @pytest.mark.parametrize("op", [op for op in Operator if op not in ("exists", "non_empty")])
 @pytest.mark.spec("4.7")
-def test_a_leaf_is_false_where_nothing_is(op: Operator) -> None:
+def test_a_missing_path_is_false(op: Operator) -> None:
     value: Any = (1,) if op is Operator.IN else 1
     nowhere = Comparison(("n", "metadata", "missing"), op, value)
     assert not evaluate(nowhere, VIEW)
@@ -143,7 +143,7 @@ def test_a_leaf_is_false_where_nothing_is(op: Operator) -> None:
     ("parts", "all_hold", "any_holds"),
     [("t", True, True), ("f", False, False), ("tt", True, True), ("tf", False, True)],
 )
-def test_parts_are_combined(parts: str, all_hold: bool, any_holds: bool) -> None:
+def test_all_any_and_not_are_combined(parts: str, all_hold: bool, any_holds: bool) -> None:
     leaves = [leaf("n.metadata.count", "eq", 3 if part == "t" else 4) for part in parts]
     assert evaluate(read({"all": leaves}), VIEW) is all_hold
     assert evaluate(read({"any": leaves}), VIEW) is any_holds
@@ -206,7 +206,7 @@ GOOD = leaf("n.metadata.a", "exists")
     ],
 )
 @pytest.mark.spec("8")
-def test_a_wrong_predicate(value: Any, path: str, code: str) -> None:
+def test_invalid_predicates_are_reported(value: Any, path: str, code: str) -> None:
     assert read(value) == [(f"when{path}", code)]
 
 
@@ -223,7 +223,7 @@ def test_a_wrong_predicate(value: Any, path: str, code: str) -> None:
     ],
 )
 @pytest.mark.spec("8")
-def test_the_bounds_of_predicates(value: Any) -> None:
+def test_the_size_of_predicates_is_limited(value: Any) -> None:
     assert not isinstance(read(value), list)
 
 

@@ -58,7 +58,7 @@ def warned(out: dict[str, Any]) -> list[str]:
     return [each.path for each in definition_warnings({"steps": steps}, STEP_TYPES)]
 
 
-def test_publishing_after_a_redaction_without_a_source_is_warned_of() -> None:
+def test_publishing_after_a_redaction_without_a_source_causes_a_warning() -> None:
     assert warned(step("publish", "check")) == ["steps.out.with.source"]
     assert warned({"type": "publish", "needs": ["hide"]}) == ["steps.out.with.source"]
     steps = {"hide": hide(), "out": step("publish", "hide")}
@@ -68,9 +68,9 @@ def test_publishing_after_a_redaction_without_a_source_is_warned_of() -> None:
 
 
 @pytest.mark.parametrize("source", ["original", "redacted"])
-def test_whoever_says_which_source_is_not_warned(source: str) -> None:
+def test_an_explicit_source_causes_no_warning(source: str) -> None:
     assert warned(step("publish", "check", with_={"source": source})) == []
 
 
-def test_publishing_beside_a_redaction_is_not_warned_of() -> None:
+def test_publishing_beside_a_redaction_causes_no_warning() -> None:
     assert warned(step("publish")) == []

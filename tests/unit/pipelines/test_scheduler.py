@@ -111,7 +111,7 @@ def test_a_false_filter_skips_all_that_needs_it() -> None:
 
 
 @pytest.mark.spec("3.3")
-def test_complementary_filters_make_a_branch() -> None:
+def test_complementary_filters_run_one_branch() -> None:
     definition = defined(
         p=[], yes=filter_on("p"), no=filter_on("p"), a=["yes"], b=["no"], both=["a", "b"]
     )
@@ -137,7 +137,7 @@ def test_a_rejected_review_filters_the_run() -> None:
 
 
 @pytest.mark.spec("3.3")
-def test_after_a_failure_what_runs_may_end_and_nothing_else_begins() -> None:
+def test_after_a_failure_running_steps_finish_and_no_others_start() -> None:
     definition = defined(
         x=[], running=[], outside=[], waiting=[], r=REVIEW, after_x=["x"], later=["running"]
     )
@@ -363,7 +363,7 @@ def test_a_step_that_has_ended_gets_no_more_windows() -> None:
 
 
 @pytest.mark.parametrize("left_out", [0, 1])
-def test_a_step_of_which_some_windows_are_done_has_begun(left_out: int) -> None:
+def test_a_step_with_finished_windows_is_running(left_out: int) -> None:
     run = SimulatedRun(defined(s=segment(), x=[]))
     run.receive(0, 5000, 10_000)
     run.put(x="running")

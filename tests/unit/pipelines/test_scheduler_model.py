@@ -264,7 +264,7 @@ def test_a_run_can_be_cancelled_at_any_moment(
 
 @settings(deadline=None, max_examples=40)
 @given(plans(), st.integers(0, 2**32), st.integers(0, 30))
-def test_a_run_whose_file_fails_comes_to_an_end(
+def test_a_run_whose_file_fails_ends(
     plan: tuple[Definition, dict[str, str]], seed: int, moment: int
 ) -> None:
     definition, ends = plan

@@ -13,7 +13,7 @@ from framekiln.pipelines.scheduling.status import (
 
 
 @pytest.mark.spec("3.3")
-def test_terminal_runs() -> None:
+def test_terminal_run_statuses_are_known() -> None:
     assert [status.value for status in RunStatus if status.is_terminal] == [
         "succeeded",
         "failed",
@@ -27,7 +27,7 @@ def test_every_status_is_in_its_table() -> None:
     assert set(STEP_CHANGES) == set(StepStatus)
 
 
-def test_only_a_retry_leads_on_from_an_end() -> None:
+def test_only_a_retry_leaves_a_terminal_status() -> None:
     for run, run_changes in RUN_CHANGES.items():
         if run.is_terminal:
             assert run_changes == ({RunStatus.PENDING} if run.is_retryable else set())
@@ -36,7 +36,7 @@ def test_only_a_retry_leads_on_from_an_end() -> None:
             assert changes <= {StepStatus.PENDING}
 
 
-def test_what_succeeded_stays() -> None:
+def test_succeeded_steps_never_change() -> None:
     assert not STEP_CHANGES[StepStatus.SUCCEEDED]
     assert set(steps_before(StepStatus.WAITING_REVIEW)) == {"ready", "running"}
 
@@ -52,5 +52,5 @@ def test_what_succeeded_stays() -> None:
         ("failed", MediaState.FAILED),
     ],
 )
-def test_what_a_file_means_to_a_run(file_status: str, media: MediaState) -> None:
+def test_file_statuses_map_to_media_states(file_status: str, media: MediaState) -> None:
     assert MediaState.of_file(file_status) is media

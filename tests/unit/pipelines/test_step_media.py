@@ -27,7 +27,7 @@ INDEX: dict[str, Any] = {
 }
 
 
-def test_neighbours_are_read_at_once() -> None:
+def test_adjacent_fragments_are_read_at_once() -> None:
     assert spans_of(INDEX, MediaRange("video", 0, 2002)) == Spans(1, [(0, 150)])
     assert spans_of(INDEX, MediaRange("video", 2002, 9000)) == Spans(
         1, [(0, 100), (150, 200), (210, 260)]
@@ -35,7 +35,7 @@ def test_neighbours_are_read_at_once() -> None:
     assert spans_of(INDEX, MediaRange("audio", 500, 600)) == Spans(2, [(0, 100)])
 
 
-def test_a_millisecond_before_a_fragment_brings_the_one_before() -> None:
+def test_a_span_that_starts_before_a_fragment_includes_the_previous() -> None:
     assert spans_of(INDEX, MediaRange("video", 2001, 2100)) == Spans(1, [(0, 200)])
 
 

@@ -19,7 +19,7 @@ def settings_of(kind: str, settings: Any) -> Any:
 
 
 @pytest.mark.spec("2.11")
-def test_these_types_exist() -> None:
+def test_the_step_types_are_those_documented() -> None:
     assert {name for name, kind in STEP_TYPES.items() if kind.name == name} == {
         "probe",
         "transcribe",
@@ -118,5 +118,5 @@ def test_settings_are_recorded(kind: str, given: Any, recorded: Any) -> None:
     ],
 )
 @pytest.mark.spec("8")
-def test_wrong_settings(kind: str, given: Any, path: str, code: str) -> None:
+def test_invalid_settings_are_reported(kind: str, given: Any, path: str, code: str) -> None:
     assert settings_of(kind, given) == [(path, code)]

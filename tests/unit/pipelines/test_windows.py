@@ -64,7 +64,9 @@ def test_one_long_fragment_is_one_window() -> None:
         (2001, 2001, False, False),
     ],
 )
-def test_spans_in_a_window(start_ms: int, end_ms: int, inside: bool, touching: bool) -> None:
+def test_spans_are_limited_to_the_window(
+    start_ms: int, end_ms: int, inside: bool, touching: bool
+) -> None:
     window = Window(1, 1000, 2000, 0)
     assert window.contains(start_ms, end_ms) is inside
     assert window.overlaps(start_ms, end_ms) is touching
@@ -78,7 +80,7 @@ def test_spans_in_a_window(start_ms: int, end_ms: int, inside: bool, touching: b
     st.data(),
 )
 @pytest.mark.spec("4.7")
-def test_windows_are_sound_and_stay(
+def test_windows_are_valid_and_never_change(
     lengths_ms: list[int], first_ms: int, window_ms: int, data: st.DataObject
 ) -> None:
     boundaries_ms = list(accumulate(lengths_ms, initial=first_ms))

@@ -34,7 +34,7 @@ def test_unpremultiply_inverts_premultiply_where_opaque() -> None:
 
 @needs_kernel
 @pytest.mark.parametrize("width", [1, 7, 64, 257])
-def test_the_kernel_lays_planes_as_numpy_does(width: int) -> None:
+def test_the_kernel_blends_planes_as_numpy_does(width: int) -> None:
     plane, alpha, below = (noise((19, width + 3), seed=n)[:, :width] for n in range(3))
     assert np.array_equal(blend.premultiply(plane, alpha), numpy_kernel.premultiply(plane, alpha))
     assert np.array_equal(
@@ -53,7 +53,7 @@ def test_the_kernel_weighs_as_numpy_does(weights: tuple[float, float]) -> None:
     assert np.array_equal(made, numpy_kernel.weighted_sum(ONE, fixed[0], OTHER, fixed[1]))
 
 
-def test_weights_that_sum_to_one_keep_what_is_equal() -> None:
+def test_weights_that_sum_to_one_keep_equal_values() -> None:
     for share in np.linspace(0, 1, 97):
         assert np.array_equal(blend.weighted_sum(ONE, share, ONE.copy(), 1 - share), ONE)
 

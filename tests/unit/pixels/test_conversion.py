@@ -64,7 +64,7 @@ class TestPixelsToPlanes:
             for corner in product((0, 1), repeat=2):
                 assert np.array_equal(out.luma[corner[0] :: 2, corner[1] :: 2], luma)
 
-    def test_the_numpy_way_is_the_definition_of_bt709_in_fractions(self) -> None:
+    def test_numpy_conversion_equals_bt709_in_fractions(self) -> None:
         # All three are linear in red, green, blue and alpha before they are rounded, so equality
         # for one of each is equality for all.
         matrix = Matrix.BT709
@@ -99,7 +99,7 @@ class TestPixelsToPlanes:
             assert_same((*out.all, half), numpy_kernel.premultiplied_to_yuv420(rgba))
 
     @needs_kernel
-    def test_every_alpha_covers_alike_by_both(self) -> None:
+    def test_every_alpha_is_blended_alike_by_both(self) -> None:
         # Luma and chroma are linear in colour and alpha; what could differ is rounding.
         for alpha in range(256):
             rgba = noise((64, 64, 4), seed=alpha)
@@ -169,7 +169,7 @@ class TestPlanesToPixels:
                 1, 2 << FRACTION_BITS
             )
 
-    def test_pure_colours_come_back_within_one_level(self) -> None:
+    def test_pure_colours_survive_within_one_level(self) -> None:
         pure = np.array(list(product((0, 255), repeat=3)), np.uint8)
         for colour in pure:
             rgba = np.full((2, 2, 4), [*colour, 255], np.uint8)
@@ -179,7 +179,7 @@ class TestPlanesToPixels:
             conversion.yuv_to_rgba(planes, BT709_LIMITED, out)
             assert np.abs(out.astype(int) - rgba).max() <= 1
 
-    def test_green_is_stored_and_shown_as_exact_arithmetic_has_it(self) -> None:
+    def test_green_matches_exact_arithmetic(self) -> None:
         planes = Planes.empty(2, 2)
         conversion.rgba_to_yuv420(np.full((2, 2, 4), [0, 255, 0, 255], np.uint8), planes)
         assert [int(plane[0, 0]) for plane in planes.all] == [173, 42, 26]
@@ -217,7 +217,7 @@ class TestPlanesToPlanes:
             )
 
     @pytest.mark.parametrize("given", EVERY_COLOURS, ids=name_of)
-    def test_what_is_grey_stays_grey_and_equally_bright(self, given: Colours) -> None:
+    def test_grey_stays_grey_and_equally_bright(self, given: Colours) -> None:
         grey = np.repeat(LEVELS[None, :], 2, axis=0).repeat(2, axis=1)
         chroma = np.full((1, 256), 128, np.uint8)
         out = Planes.empty(512, 2)
@@ -233,9 +233,7 @@ class TestPlanesToPlanes:
         )
 
     @pytest.mark.parametrize("given", EVERY_COLOURS, ids=name_of)
-    def test_the_way_through_planes_is_the_way_through_red_green_and_blue(
-        self, given: Colours
-    ) -> None:
+    def test_conversion_between_planes_equals_conversion_through_rgb(self, given: Colours) -> None:
         there, back = plane_shares(given, BT709_LIMITED), rgb_shares(BT709_LIMITED)
         through = rgb_shares(given)
         # One level of blue difference, as red, green and blue: directly, and through BT.709.
@@ -250,7 +248,7 @@ class TestPlanesToPlanes:
 
 
 @needs_kernel
-def test_the_kernel_gives_the_bytes_that_it_gives_on_other_processors() -> None:
+def test_the_kernel_gives_the_same_bytes_on_every_processor() -> None:
     """The sum was the same on aarch64, on x86_64 with AVX2, and on x86_64 without."""
     sums = hashlib.sha256()
     out, pixels = Planes.empty(512, 512), np.empty((256, 256, 4), np.uint8)
@@ -268,7 +266,7 @@ def test_the_kernel_gives_the_bytes_that_it_gives_on_other_processors() -> None:
     assert sums.hexdigest() == EVERYWHERE
 
 
-def test_the_plain_way_is_taken_when_the_switch_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_setting_selects_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(native.SWITCH, "0")
     native.library.cache_clear()
     try:

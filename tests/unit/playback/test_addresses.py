@@ -33,7 +33,7 @@ def test_every_address_of_a_file_names_it(url: str) -> None:
         "https://[broken",
     ],
 )
-def test_other_addresses_lead_elsewhere(url: str) -> None:
+def test_other_addresses_have_no_file_id(url: str) -> None:
     assert file_id_in(url) is None
 
 
@@ -48,7 +48,7 @@ def test_other_addresses_lead_elsewhere(url: str) -> None:
         "https://a/" * 900,
     ],
 )
-def test_what_could_never_be_fetched_is_refused(url: str) -> None:
+def test_addresses_that_cannot_be_fetched_are_refused(url: str) -> None:
     with pytest.raises(SourceAddressInvalid):
         check_web_address(url)
 

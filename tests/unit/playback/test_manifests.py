@@ -130,7 +130,7 @@ def test_dash_declares_segments_that_do_not_begin_together() -> None:
     assert 'segmentAlignment="true"' in dash.dash_manifest(SILENT, LINKS)
 
 
-def test_json_has_what_players_read() -> None:
+def test_json_has_the_fields_that_players_read() -> None:
     manifest = json_manifest.json_manifest(BOTH, LINKS, public_url="https://kiln.example")
     assert manifest["sourceUrl"] == URL
     assert (manifest["durationMs"], manifest["duration"], manifest["version"]) == (

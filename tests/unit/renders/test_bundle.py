@@ -37,7 +37,7 @@ def link(name: str, target: str, kind: bytes) -> tarfile.TarInfo:
     return info
 
 
-def test_the_whole_tree_comes_out(tmp_path: Path) -> None:
+def test_all_files_of_a_bundle_are_unpacked(tmp_path: Path) -> None:
     entries = {"./index.html": b"<p>", "./assets/app.js": b"1", "assets/deep/x.bin": b"\0\1"}
     folder = unpacked(make_archive(tmp_path / "b", entries))
     assert (folder / "index.html").read_bytes() == b"<p>"
@@ -45,7 +45,7 @@ def test_the_whole_tree_comes_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../evil", "a/../../evil", "/etc/evil", "a\\..\\evil"])
-def test_an_entry_that_leads_out_is_refused(name: str, tmp_path: Path) -> None:
+def test_an_entry_outside_the_bundle_is_refused(name: str, tmp_path: Path) -> None:
     archive = make_archive(tmp_path / "b", {"index.html": b"x", name: b"evil"})
     with pytest.raises(BadBundle, match="leads out"):
         unpacked(archive)
@@ -59,21 +59,19 @@ def test_links_and_devices_are_refused_by_name(kind: bytes, tmp_path: Path) -> N
         unpacked(make_archive(tmp_path / "b", {"index.html": b"x"}, extra))
 
 
-def test_an_archive_without_a_page_is_no_bundle(tmp_path: Path) -> None:
+def test_an_archive_without_a_page_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadBundle, match=r"no index\.html at its root"):
         unpacked(make_archive(tmp_path / "b", {"dist/index.html": b"x"}))
 
 
-def test_a_bomb_is_stopped_before_it_fills_the_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_decompression_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle, "MAX_UNPACKED_BYTES", 1 << 20)
     archive = make_archive(tmp_path / "b", {"index.html": b"x", "zeros": bytes(8 << 20)})
     with pytest.raises(BundleTooLarge, match="unpacks to more than"):
         unpacked(archive)
 
 
-def test_too_many_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_entries_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle, "MAX_ENTRIES", 10)
     entries = {f"f{n}": b"" for n in range(20)}
     with pytest.raises(BundleTooLarge, match="more than 10 entries"):

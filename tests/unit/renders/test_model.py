@@ -52,13 +52,13 @@ def test_states_before_inverts_the_table_of_changes(after: RenderStatus) -> None
         (S.FAILED, 3, 30, 0.1),
     ],
 )
-def test_progress_is_whole_only_when_complete(
+def test_progress_is_one_only_when_complete(
     status: RenderStatus, done: int, count: int, fraction: float
 ) -> None:
     assert RenderProgress(status, done, count, None).fraction == pytest.approx(fraction)
 
 
-def test_a_failure_keeps_its_words() -> None:
+def test_a_failure_keeps_its_message() -> None:
     progress = RenderProgress(S.FAILED, 0, 0, Failure("page_threw", "no"))
     assert progress.failure == Failure("page_threw", "no")
 

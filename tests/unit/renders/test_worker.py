@@ -20,7 +20,9 @@ from framekiln.renders.worker import choose_slice
         ([0, 1, 2, 6, 7], 4, 0),
     ],
 )
-def test_a_slice_is_chosen(free: list[int], after: int | None, chosen: int | None) -> None:
+def test_a_worker_chooses_the_expected_slice(
+    free: list[int], after: int | None, chosen: int | None
+) -> None:
     assert choose_slice(free, after=after) == chosen
 
 

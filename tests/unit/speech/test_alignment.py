@@ -24,7 +24,7 @@ def cheapest(costs: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 9), (6, 2), (7, 40), (20, 21)])
-def test_the_path_is_whole_ordered_and_cheapest(rows: int, columns: int) -> None:
+def test_the_path_is_complete_monotonic_and_cheapest(rows: int, columns: int) -> None:
     costs = np.random.default_rng(rows * columns).normal(size=(rows, columns))
     path = dynamic_time_warp(costs)
     assert tuple(path[0]) == (0, 0)
@@ -34,7 +34,7 @@ def test_the_path_is_whole_ordered_and_cheapest(rows: int, columns: int) -> None
     assert sum(costs[row, column] for row, column in path) == pytest.approx(cheapest(costs))
 
 
-def test_tokens_begin_where_the_decoder_starts_to_look() -> None:
+def test_tokens_start_where_the_attention_starts() -> None:
     weights = np.full((2, 4, 100), 0.001, np.float32)
     for token, (start, end) in enumerate([(0, 30), (30, 55), (55, 80), (80, 100)]):
         weights[:, token, start:end] = 0.05

@@ -52,7 +52,7 @@ def test_vtt_with_word_times_reads_back_each_word_s_start() -> None:
     ]
 
 
-def test_signs_with_a_meaning_in_the_file_stay_text() -> None:
+def test_special_characters_are_escaped() -> None:
     said = sentence("a<b> & c --> d")
     for word_times in (False, True):
         (segment,) = read_captions(to_vtt(said, word_times=word_times).encode()).segments
@@ -75,7 +75,7 @@ def test_text_without_spaces_is_wrapped_by_its_width() -> None:
     assert "".join(line for cue in cues for line in cue.texts()) == said.text
 
 
-def test_a_pause_ends_a_cue_and_short_ones_stand_a_while() -> None:
+def test_a_pause_ends_a_cue_and_short_cues_are_prolonged() -> None:
     words = [Word("Yes.", 0, 100, 1), Word("No.", 5000, 5100, 1), Word("Oh.", 5300, 5400, 1)]
     cues = make_cues(Transcript("en", tuple(make_segment([word], "en") for word in words)))
     assert [(cue.start_ms, cue.end_ms) for cue in cues] == [(0, 700), (5000, 5300), (5300, 6000)]
@@ -94,7 +94,7 @@ def test_cues_are_well_formed_whatever_the_times(pairs: list[tuple[int, int]]) -
         before_ms = cue.end_ms
 
 
-def test_json_holds_everything() -> None:
+def test_json_has_all_fields() -> None:
     said = sentence("One two.")
     document = json.loads(to_json(said))
     assert document == to_document(said)
@@ -107,13 +107,13 @@ def test_json_holds_everything() -> None:
     assert from_document(document) == said
 
 
-def test_pages_get_seconds() -> None:
+def test_captions_for_pages_are_in_seconds() -> None:
     page = to_page_captions(sentence("One two."))
     assert page["segments"] == [{"start": 0.0, "end": 0.6, "text": "One two."}]
     assert page["word_segments"][1] == {"start": 0.3, "end": 0.6, "text": "two."}
 
 
-def test_nothing_said_makes_empty_files() -> None:
+def test_an_empty_transcript_gives_empty_files() -> None:
     nothing = Transcript(None)
     assert to_vtt(nothing) == "WEBVTT\n"
     assert to_srt(nothing) == ""

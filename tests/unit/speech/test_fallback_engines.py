@@ -54,7 +54,7 @@ def test_words_without_any_voice_have_no_length() -> None:
     assert spread_words(["a", "b"], []) == [SpeechSpan(0, 0), SpeechSpan(0, 0)]
 
 
-def test_pieces_become_words_with_their_marks() -> None:
+def test_tokens_become_words_with_punctuation() -> None:
     pieces = [(b" He", 0.8), (b"llo", 0.4), (b",", 0.6), (b" -", 0.1), (b" caf", 1.0)]
     pieces += [(b"\xc3", 1.0), (b"\xa9", 1.0), (b".", 1.0)]
     grouped = group_pieces(tuple(TextPiece(*each) for each in pieces))
@@ -96,7 +96,7 @@ def test_sound_much_louder_than_the_rest_is_speech() -> None:
     assert abs(span.end_ms - 4000) <= 64
 
 
-def test_a_transcript_says_who_made_it_wherever_it_goes() -> None:
+def test_every_form_of_a_transcript_names_its_engine() -> None:
     mine = Transcript("en", engine="whisper-base")
     theirs = Transcript("en", engine="pocketsphinx", warnings=("made by pocketsphinx",))
     assert from_document(to_document(theirs)) == theirs

@@ -16,18 +16,18 @@ from framekiln.speech.model_files import find_whisper
     ("given", "code"),
     [("en", "en"), ("EN", "en"), ("en-GB", "en"), (" en_US ", "en"), ("nb-NO", "no"), ("iw", "he")],
 )
-def test_codes_are_taken_in_any_spelling(given: str, code: str) -> None:
+def test_language_codes_are_accepted_in_any_spelling(given: str, code: str) -> None:
     assert check_language(given, WHISPER_LANGUAGES) == code
 
 
 @pytest.mark.parametrize("given", ["klingon", "tlh", "", "xx"])
-def test_a_language_nobody_knows_is_refused_by_name(given: str) -> None:
+def test_an_unknown_language_is_refused_by_name(given: str) -> None:
     with pytest.raises(UnknownLanguage, match=repr(given)) as caught:
         check_language(given, WHISPER_LANGUAGES)
     assert caught.value.details == {"field": "language"}
 
 
-def test_an_engine_with_one_language_says_which() -> None:
+def test_an_engine_with_one_language_names_it() -> None:
     with pytest.raises(UnknownLanguage, match="it knows 'en' only"):
         check_language("de", ENGLISH)
 
@@ -47,7 +47,7 @@ def test_languages_follow_from_the_settings_alone(tmp_path: Path) -> None:
     assert SpeechSettings(nowhere, engine="pocketsphinx").languages == ENGLISH
 
 
-def test_a_model_of_one_s_own_says_what_it_knows(tmp_path: Path) -> None:
+def test_a_custom_model_lists_its_languages(tmp_path: Path) -> None:
     own = SpeechSettings((), model=str(tmp_path))
     # Not on this machine: the worker has to say.
     assert "yue" in own.languages

@@ -38,7 +38,7 @@ def test_a_model_that_is_neither_known_nor_a_folder_is_refused(name: str) -> Non
         find_whisper(name, [])
 
 
-def test_a_folder_of_one_s_own_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_a_custom_model_folder_is_used(tmp_path: Path) -> None:
     assert find_whisper(str(tmp_path), []) == tmp_path
 
 
@@ -55,7 +55,7 @@ def test_a_file_with_another_digest_is_refused(tmp_path: Path) -> None:
     check_model_files(model, tmp_path)
 
 
-def test_all_models_are_pinned_whole() -> None:
+def test_every_file_of_every_model_is_pinned() -> None:
     for model in MODELS.values():
         assert re.fullmatch(r"sha512-[A-Za-z0-9+/]{86}==", model.integrity)
         for file in model.files:
@@ -63,7 +63,7 @@ def test_all_models_are_pinned_whole() -> None:
             assert not Path(file.name).is_absolute()
 
 
-def test_settings_say_where_to_look(tmp_path: Path) -> None:
+def test_the_settings_choose_the_model_folder(tmp_path: Path) -> None:
     usual = SpeechSettings.of(Settings(data=tmp_path))
     assert usual.folders == (tmp_path / "models", installed_models_folder())
     chosen = SpeechSettings.of(Settings(data=tmp_path, speech_models=tmp_path / "mine"))

@@ -44,7 +44,7 @@ def words(tokens: WhisperTokens, count: int, language: str = "en") -> list[tuple
     return [(word.text, word.first, word.end) for word in found]
 
 
-def test_letters_spread_over_tokens_come_together(tmp_path: Path) -> None:
+def test_characters_split_over_tokens_are_joined(tmp_path: Path) -> None:
     sun = "日".encode()
     tokens = make_tokens(tmp_path, " caf", "é", sun[:1], sun[1:])  # type: ignore[arg-type]
     assert tokens.decode([0, 1]) == " café"
@@ -53,7 +53,7 @@ def test_letters_spread_over_tokens_come_together(tmp_path: Path) -> None:
     assert words(tokens, 4, "ja") == [("café", 0, 2), ("日", 2, 4)]
 
 
-def test_times_and_marks_are_no_text(tmp_path: Path) -> None:
+def test_timestamps_and_special_tokens_are_not_text(tmp_path: Path) -> None:
     tokens = make_tokens(tmp_path, " one")
     assert tokens.first_timestamp == END + 10
     assert tokens.decode([END + 1, 0, END + 10, END]) == " one"
@@ -97,7 +97,7 @@ def test_languages_without_spaces_have_a_word_for_each_token(tmp_path: Path) -> 
     ]
 
 
-def test_notes_of_music_are_no_words(tmp_path: Path) -> None:
+def test_music_notes_are_not_words(tmp_path: Path) -> None:
     tokens = make_tokens(tmp_path, " ♪", " ♪")
     assert words(tokens, 2) == []
 

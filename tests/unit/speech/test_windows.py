@@ -14,13 +14,13 @@ def noise(duration_ms: int) -> np.ndarray:
     return np.random.default_rng(3).normal(0, 0.1, duration_ms * 16).astype(np.float32)
 
 
-def test_speech_begins_clear_and_lasts_while_there_is_some() -> None:
+def test_speech_starts_at_a_high_and_ends_at_a_low_threshold() -> None:
     probabilities = np.array([0.1, 0.4, 0.6, 0.4, 0.36, 0.2, 0.1, 0.4], np.float32)
     found = speech_spans(probabilities, least_ms=0, pause_ms=0)
     assert found == [SpeechSpan(2 * FRAME_MS, 5 * FRAME_MS)]
 
 
-def test_short_pauses_do_not_end_speech_and_clicks_are_none() -> None:
+def test_short_pauses_do_not_end_speech_and_clicks_are_ignored() -> None:
     probabilities = np.zeros(100, np.float32)
     probabilities[10:20] = probabilities[25:40] = probabilities[80:82] = 1
     assert speech_spans(probabilities, least_ms=200, pause_ms=300) == [
@@ -32,7 +32,7 @@ def test_speech_to_the_very_end_is_kept() -> None:
     assert speech_spans(np.ones(20, np.float32)) == [SpeechSpan(0, 20 * FRAME_MS)]
 
 
-def test_nobody_speaking_makes_no_window() -> None:
+def test_silence_gives_no_window() -> None:
     assert pack_windows([], noise(1000)) == []
 
 
@@ -70,7 +70,7 @@ def test_the_quietest_place_of_equal_ones_is_the_most_central() -> None:
     assert abs(quietest_ms(np.zeros(64_000, np.float32), 0, 4000) - 2000) <= 10
 
 
-def test_both_sides_of_a_border_find_the_same_quiet_place() -> None:
+def test_both_sides_of_a_border_choose_the_same_quiet_point() -> None:
     samples = noise(20_000)
     samples[9_500 * 16 : 9_900 * 16] *= 0.01
     from_left = quietest_ms(samples[: 12_000 * 16], 8_000, 12_000)
@@ -79,7 +79,7 @@ def test_both_sides_of_a_border_find_the_same_quiet_place() -> None:
     assert 9_500 < from_left < 9_900
 
 
-def test_places_in_a_window_lead_back_to_the_sound() -> None:
+def test_times_in_a_window_map_back_to_the_source() -> None:
     window = SpeechWindow((SpeechSpan(1000, 3000), SpeechSpan(10_000, 11_000)))
     assert window.to_source(500, 900) == SpeechSpan(1500, 1900)
     assert window.to_source(2100, 2400) == SpeechSpan(10_100, 10_400)

@@ -17,7 +17,7 @@ def transcript(*words: Word, language: str = "en") -> Transcript:
     return Transcript(language, (make_segment(list(words), language),))
 
 
-def test_loops_are_seen_and_ordinary_repetition_is_not() -> None:
+def test_loops_are_detected_and_ordinary_repetition_is_not() -> None:
     assert hallucination.is_looping([7, 8] * 12)
     assert hallucination.is_looping([1, 2, 3, *[9] * 24])
     assert hallucination.is_looping(list(range(10)) * 4)
@@ -26,7 +26,7 @@ def test_loops_are_seen_and_ordinary_repetition_is_not() -> None:
     assert not hallucination.is_looping([])
 
 
-def test_text_that_says_one_thing_over_and_over_is_not_believable() -> None:
+def test_highly_repetitive_text_is_refused() -> None:
     assert not hallucination.is_believable("thank you very much " * 20, -0.2)
     assert hallucination.is_believable("He was not an ill-disposed young man.", -0.2)
     assert not hallucination.is_believable("He was not an ill-disposed young man.", -1.2)
@@ -43,7 +43,7 @@ times = st.lists(st.tuples(st.integers(-500, 9000), st.integers(-500, 9000)), ma
 
 
 @given(times)
-def test_words_come_one_after_the_other_and_have_lengths(pairs: list[tuple[int, int]]) -> None:
+def test_words_are_ordered_and_have_a_duration(pairs: list[tuple[int, int]]) -> None:
     words = in_order([spoken("a", start, end) for start, end in pairs], end_ms=8000)
     before_ms = 0
     for word in words:
@@ -53,14 +53,14 @@ def test_words_come_one_after_the_other_and_have_lengths(pairs: list[tuple[int, 
     assert before_ms <= 8000
 
 
-def test_a_word_leaves_the_pause_before_it() -> None:
+def test_a_word_does_not_start_in_the_pause_before_it() -> None:
     voice = [SpeechSpan(0, 1000), SpeechSpan(3000, 4000)]
     (word,) = correct_times([spoken("late", 950, 3500)], voice, end_ms=5000, ahead_ms=50)
     assert 2950 <= word.start_ms <= 3000
     assert word.end_ms == 3550
 
 
-def test_a_word_leaves_the_pause_behind_it() -> None:
+def test_a_word_does_not_end_in_the_pause_after_it() -> None:
     voice = [SpeechSpan(0, 1000), SpeechSpan(3000, 4000)]
     (word,) = correct_times([spoken("slow", 500, 2500)], voice, end_ms=5000, ahead_ms=50)
     assert word.start_ms == 550
@@ -85,7 +85,7 @@ def test_cutting_keeps_words_by_their_middle_and_makes_the_text_anew() -> None:
     assert join_slices([left, right]).words == whole.words
 
 
-def test_text_without_spaces_is_put_together_without_any() -> None:
+def test_text_without_spaces_is_joined_without_spaces() -> None:
     words = [spoken(text, 0, 1) for text in ("今日", "は", "hello", "world", "です。")]
     assert transcript(*words, language="ja").text == "今日はhello worldです。"
 

@@ -8,7 +8,7 @@ from framekiln.kit.clock import Clock
 from tests.support.clock import SettableClock
 
 
-def test_it_stands_still_until_it_is_advanced(clock: SettableClock) -> None:
+def test_the_clock_stands_still_until_it_is_advanced(clock: SettableClock) -> None:
     start = clock.now()
     assert clock.now() == start
     assert clock.advance(timedelta(seconds=90)) == start + timedelta(seconds=90)
@@ -16,7 +16,7 @@ def test_it_stands_still_until_it_is_advanced(clock: SettableClock) -> None:
     assert clock.now() == start
 
 
-def test_it_fits_where_a_clock_is_asked_for(clock: SettableClock) -> None:
+def test_the_settable_clock_implements_clock(clock: SettableClock) -> None:
     fitting: Clock = clock
     assert fitting.now().tzinfo is UTC
 

@@ -16,7 +16,7 @@ def stripes() -> Picture:
     return np.broadcast_to(columns[None, :, None], (180, 320, 3)).astype(np.uint8)
 
 
-def test_one_small_spot_is_seen_where_the_whole_is_alike(stripes: Picture) -> None:
+def test_a_small_spot_is_detected_in_similar_pictures(stripes: Picture) -> None:
     spoiled = stripes.copy()
     spoiled[100:112, 200:212] = 90
     likeness = compare(stripes, spoiled)
@@ -24,7 +24,7 @@ def test_one_small_spot_is_seen_where_the_whole_is_alike(stripes: Picture) -> No
     assert likeness.tile_difference > 30
 
 
-def test_another_colour_of_the_same_brightness_is_seen(stripes: Picture) -> None:
+def test_another_colour_of_the_same_brightness_is_detected(stripes: Picture) -> None:
     tinted = stripes.copy()
     tinted[:16, :16] = (100, 0, 0)
     plain = stripes.copy()
@@ -55,7 +55,7 @@ def test_equal_pictures_are_alike(stripes: Picture) -> None:
         ),
     ],
 )
-def test_a_film_that_says_nothing_of_its_sound_is_to_be_silent(
+def test_a_film_without_expected_sound_must_be_silent(
     tmp_path: Path, sound: str, levels: tuple[Level, ...]
 ) -> None:
     path = tmp_path / "expect.toml"
@@ -63,7 +63,7 @@ def test_a_film_that_says_nothing_of_its_sound_is_to_be_silent(
     assert Expectation.read(path).levels == levels
 
 
-def test_a_tenth_that_is_louder_later_or_missing_is_heard() -> None:
+def test_a_changed_level_of_a_tenth_of_a_second_is_detected() -> None:
     golden = [0.0, 0.1, 0.2, 0.0]
     assert sounds_alike([0.002, 0.103, 0.195, 0.0], golden)
     assert not sounds_alike([0.0, 0.108, 0.2, 0.0], golden)

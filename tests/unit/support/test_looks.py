@@ -106,7 +106,7 @@ def test_colours_are_converted_by_the_tagged_matrix(
     np.testing.assert_allclose(colour_at(decoded.rgb, 32, 32), (0, 255, 0), atol=3)
 
 
-def test_clip_colours_come_back_true(flash_clip: Path) -> None:
+def test_colours_of_clips_survive_encoding(flash_clip: Path) -> None:
     frame = decode_frames(flash_clip)[0]
     cell = cells_of(320, 240)[0]
     x, y = (cell.left + cell.right) // 2, (cell.top + cell.bottom) // 2

@@ -25,7 +25,7 @@ def test_chunked_bodies_are_put_together(receiver: Receiver) -> None:
     assert receiver.requests[0].body == b"one two three"
 
 
-def test_next_answers_come_before_the_standing_one(receiver: Receiver) -> None:
+def test_queued_answers_come_before_the_default_one(receiver: Receiver) -> None:
     receiver.answer(Answer(status=204))
     receiver.answer_next(Answer(status=503, headers={"Retry-After": "1"}), Answer(status=410))
     responses = [httpx.get(receiver.url(), timeout=TIMEOUT_S) for _ in range(4)]
@@ -64,7 +64,7 @@ async def test_async_tests_wait_for_requests(receiver: Receiver) -> None:
         assert {request.path for request in await waiting} == {"/a", "/b"}
 
 
-def test_waiting_in_vain_says_how_far_it_got(receiver: Receiver) -> None:
+def test_a_timeout_reports_the_number_of_requests(receiver: Receiver) -> None:
     httpx.get(receiver.url(), timeout=TIMEOUT_S)
     with pytest.raises(TimeoutError, match="1 of 2 requests"):
         receiver.wait_for(2, timeout_s=0.05)

@@ -82,7 +82,7 @@ def test_a_repeated_request_reuses_a_matching_transcription(
     assert made.satisfies(wanted) is is_answer
 
 
-def test_progress_grows_and_is_whole_only_at_the_end() -> None:
+def test_progress_grows_and_is_one_only_at_the_end() -> None:
     def fraction(status: S, is_prepared: bool, done: int, count: int) -> float:
         failure = Failure("x", "y") if status is S.FAILED else None
         return TranscriptionProgress(status, is_prepared, done, count, failure).fraction

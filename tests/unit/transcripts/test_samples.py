@@ -22,7 +22,7 @@ def test_a_range_of_samples_is_read_from_a_file(tmp_path: Path) -> None:
     assert len(read_local(path, 1800, 5000)) == 75 * 16
 
 
-async def test_a_slice_of_a_blob_with_its_margins() -> None:
+async def test_a_slice_of_a_blob_is_read_with_its_margins() -> None:
     blobs = memory_blob_store()
     await blobs.put("samples", np.tile(RAMP, 20).tobytes())
     part = slice_with_margins(22_000, 44_000, duration_ms=37_500)

@@ -25,13 +25,13 @@ TRACKS = [
 ]
 
 
-def test_the_first_sound_that_is_whole_unless_another_is_named() -> None:
+def test_the_first_complete_audio_track_is_the_default() -> None:
     assert choose_track(FILE, TRACKS, None).track_id == 3
     assert choose_track(FILE, TRACKS, 4).track_id == 4
 
 
 @pytest.mark.parametrize("wanted", [1, 2, 5, 0, -1])
-def test_what_is_no_sound_is_refused_with_those_that_are(wanted: int) -> None:
+def test_other_tracks_are_refused_with_the_list_of_audio_tracks(wanted: int) -> None:
     with pytest.raises(NotAnAudioTrack, match="; audio tracks: 4, 3"):
         choose_track(FILE, TRACKS, wanted)
 

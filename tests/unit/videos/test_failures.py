@@ -24,7 +24,7 @@ CONFIG = {
         ("the layers.0.file: x", None),
     ],
 )
-def test_the_path_of_a_message(message: str, path: str | None) -> None:
+def test_the_leading_path_of_a_message_is_found(message: str, path: str | None) -> None:
     assert leading_path(message) == path
 
 
@@ -41,5 +41,5 @@ def test_the_path_of_a_message(message: str, path: str | None) -> None:
         ("fonts.0.src", None),
     ],
 )
-def test_the_innermost_layer(path: str, layer: str | None) -> None:
+def test_the_innermost_layer_of_a_path_is_found(path: str, layer: str | None) -> None:
     assert innermost_layer_id(CONFIG, path) == layer

@@ -6,7 +6,7 @@ from framekiln.media.segments.film_segments import FilmSegment, TrackHeader
 from framekiln.videos.hls.package import HlsPackage
 
 
-def test_every_segment_is_found_again(tmp_path: Path) -> None:
+def test_every_packaged_segment_is_found(tmp_path: Path) -> None:
     path = tmp_path / "track"
     header = TrackHeader(b"head", "avc1", 30, 64, 48)
     segments = [FilmSegment(b"one", 60), FilmSegment(b"three", 30)]

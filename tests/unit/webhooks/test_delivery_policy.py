@@ -31,7 +31,7 @@ def test_a_receiver_is_dead_after_a_day_of_failures() -> None:
     assert should_pause(NOW - timedelta(hours=24), now=NOW)
 
 
-def test_a_receiver_was_away_if_it_failed_for_minutes() -> None:
+def test_a_receiver_counts_as_unavailable_after_minutes_of_failures() -> None:
     assert not has_recovered(None, now=NOW)
     assert not has_recovered(NOW - timedelta(minutes=4), now=NOW)
     assert has_recovered(NOW - timedelta(minutes=5), now=NOW)
@@ -58,5 +58,7 @@ def test_a_receiver_was_away_if_it_failed_for_minutes() -> None:
         (InFlight(4, 4, 4, 4), True, 0),
     ],
 )
-def test_room(in_flight: InFlight, is_doubtful: bool, free: int) -> None:
+def test_free_slots_follow_from_deliveries_in_flight(
+    in_flight: InFlight, is_doubtful: bool, free: int
+) -> None:
     assert free_slots(in_flight, is_doubtful=is_doubtful) == free

@@ -20,12 +20,12 @@ RENDER_FIELDS = (
 FILE_FIELDS = "id type status filename byte_size md5 mime_type width height expires_at"
 
 
-def test_the_page_has_the_same_table() -> None:
+def test_the_documented_table_of_topics_is_complete() -> None:
     documented = dict(ROW.findall(PAGE.read_text("utf-8")))
     assert documented == {topic.name: topic.meaning for topic in TOPICS.values()}
 
 
-def test_known_topics_are_there() -> None:
+def test_the_specified_topics_exist() -> None:
     known = {
         "render": "created pending rendering completed failed",
         "file": "created uploading processing ready failed updated receiving sealed",
@@ -58,7 +58,7 @@ def test_samples_of_one_family_have_one_shape() -> None:
     assert {family: len(found) for family, found in shapes.items()} == dict.fromkeys(shapes, 1)
 
 
-def test_a_body_is_ascii_that_means_the_same() -> None:
+def test_a_body_is_ascii_json_of_the_same_value() -> None:
     data = {"title": "Käse \u2028 \0 \ud800"}
     body = event_body("render.created", data)
     assert body.isascii()
@@ -67,7 +67,7 @@ def test_a_body_is_ascii_that_means_the_same() -> None:
         event_body("render.created", {"fps": float("nan")})
 
 
-def test_a_topic_answers_to_itself_its_family_and_everything() -> None:
+def test_a_topic_matches_itself_its_family_and_the_wildcard() -> None:
     assert patterns_for("pipeline_run.failed") == ["pipeline_run.failed", "pipeline_run.*", "*"]
     for topic in TOPICS:
         assert set(patterns_for(topic)) <= PATTERNS

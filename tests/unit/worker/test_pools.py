@@ -3,7 +3,7 @@
 from framekiln.worker.pools import WorkerPool, worker_pools
 
 
-def test_light_queues_share_and_heavy_ones_do_not() -> None:
+def test_light_queues_share_a_pool_and_heavy_ones_do_not() -> None:
     found = worker_pools(["control", "io", "files", "speech"], concurrency=20, slots=2)
     assert found == [
         WorkerPool(("control", "io"), 20),
@@ -12,11 +12,11 @@ def test_light_queues_share_and_heavy_ones_do_not() -> None:
     ]
 
 
-def test_a_single_queue_gets_what_was_asked_for() -> None:
+def test_a_single_queue_gets_the_requested_concurrency() -> None:
     assert worker_pools(["files"], concurrency=7, slots=2) == [WorkerPool(("files",), 7)]
 
 
-def test_only_heavy_queues() -> None:
+def test_each_heavy_queue_has_its_own_pool() -> None:
     assert worker_pools(["files", "playback"], concurrency=7, slots=3) == [
         WorkerPool(("files",), 3),
         WorkerPool(("playback",), 4),

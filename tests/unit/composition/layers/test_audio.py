@@ -47,16 +47,18 @@ PIECES: list[tuple[str, dict[str, Any], list[tuple[float, ...]]]] = [
 @pytest.mark.parametrize(
     ("layer", "expected"), [row[1:] for row in PIECES], ids=[row[0] for row in PIECES]
 )
-def test_pieces(layer: dict[str, Any], expected: list[tuple[float, ...]]) -> None:
+def test_layers_become_audio_clips_at_their_times(
+    layer: dict[str, Any], expected: list[tuple[float, ...]]
+) -> None:
     assert pieces(sound_of(layer, duration=7)) == expected
 
 
-def test_videos_sound_until_they_freeze() -> None:
+def test_videos_are_heard_until_they_freeze() -> None:
     sound = sound_of(video(trim={"end": 3}, freeze=True), name="v", duration=7)
     assert pieces(sound) == [(0, 3, 0, 1)]
 
 
-def test_only_what_has_sound_is_heard() -> None:
+def test_layers_without_sound_have_no_clips() -> None:
     layer = {"type": "waveform", "file": MUSIC}
     assert film(layer).sounds == ()
 
@@ -70,18 +72,18 @@ def test_volume_and_fades_multiply() -> None:
     assert gains(sound, 0, 2, 2.5, 3) == pytest.approx([0.5, 0.5, 0.25, 0])
 
 
-def test_a_fade_can_leave_the_sound_alone() -> None:
+def test_a_fade_may_exclude_the_audio() -> None:
     sound = sound_of(video(transitions=[fade("fadeIn", 2, audio=False)]), name="v")
     assert gains(sound, 0, 1) == [1, 1]
 
 
-def test_keyframes_replace_the_volume() -> None:
+def test_volume_keyframes_replace_the_volume() -> None:
     frames = [{"type": "volume", "options": {"time": t, "value": v}} for t, v in ((0, 0), (2, 1))]
     sound = sound_of(music(audio={"volume": 0.1}, transitions=frames))
     assert gains(sound, 0, 1, 2, 3) == pytest.approx([0, 0.5, 1, 1])
 
 
-def test_a_group_fades_what_is_in_it() -> None:
+def test_a_group_fades_its_children() -> None:
     group = {
         "type": "group",
         "timeline": {"start": 1},
@@ -93,7 +95,7 @@ def test_a_group_fades_what_is_in_it() -> None:
     assert sound.start_s == 1
 
 
-def test_a_group_ends_what_is_in_it() -> None:
+def test_a_group_ends_its_children() -> None:
     group = {"type": "group", "trim": {"start": 1, "end": 2}, "layers": [music()]}
     assert pieces(sound_of(group)) == [(0, 1, 1, 1)]
 
@@ -103,7 +105,7 @@ def test_a_hidden_group_is_silent() -> None:
     assert film(group).sounds == ()
 
 
-def test_ducking_lowers_under_others() -> None:
+def test_ducking_lowers_the_volume_under_other_layers() -> None:
     duck = {"under": ["v"], "amount": 0.8}
     voice = video(timeline={"start": 2}, trim={"end": 2})
     sound = sound_of(music(loop=True, audio={"duck": duck}), voice, duration=8)
@@ -111,7 +113,7 @@ def test_ducking_lowers_under_others() -> None:
 
 
 @pytest.mark.parametrize("easing", ["linear", "easeInOut", "elasticOut"])
-def test_lines_between_gain_points_are_the_gain(easing: str) -> None:
+def test_gain_is_linear_between_gain_points(easing: str) -> None:
     frames = [
         {"type": "volume", "options": {"time": t, "value": v, "easing": easing}}
         for t, v in ((0.5, 0), (2, 1))

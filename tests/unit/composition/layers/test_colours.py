@@ -23,7 +23,7 @@ from framekiln.composition.layers.colours import read_colour
         ("transparent", "#00000000"),
     ],
 )
-def test_colours(text: str, shown: str) -> None:
+def test_css_colours_are_parsed(text: str, shown: str) -> None:
     colour = read_colour(text)
     assert colour is not None
     assert colour.hex == shown
@@ -34,7 +34,7 @@ def test_colours(text: str, shown: str) -> None:
     "text",
     ["", "#", "#12", "#12345", "fff", "rgb()", "rgb(1,2)", "rgb(a,b,c)", "hsl(1)", "redd"],
 )
-def test_no_colours(text: str) -> None:
+def test_invalid_colours_are_refused(text: str) -> None:
     assert read_colour(text) is None
 
 

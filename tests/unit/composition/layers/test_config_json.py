@@ -176,7 +176,7 @@ def test_examples_of_the_specification_are_read_without_warnings() -> None:
 
 
 @pytest.mark.spec("2.4")
-def test_what_is_written_back_holds_what_was_sent() -> None:
+def test_the_normal_form_contains_the_posted_values() -> None:
     written = write_config(read_config(VIDEO_CONFIG).config)
     assert written["shouldWatermark"] is False
     for sent, shown in zip(VIDEO_CONFIG["layers"], written["layers"], strict=True):
@@ -195,7 +195,7 @@ def test_source_is_shown_as_file() -> None:
 
 
 @pytest.mark.parametrize("config", [VIDEO_CONFIG, FULL], ids=["spec", "full"])
-def test_reading_what_was_written_gives_the_same(config: dict[str, Any]) -> None:
+def test_a_normal_form_reads_back_as_the_same_config(config: dict[str, Any]) -> None:
     once = read_config(config)
     again = read_config(json.dumps(write_config(once.config)))
     assert again.config == once.config
@@ -251,7 +251,7 @@ def test_defaults_are_those_of_the_documentation() -> None:
     assert (captions.position.y, captions.position.is_relative) == (0.85, True)
 
 
-def test_text_objects_are_read_whole() -> None:
+def test_all_fields_of_text_objects_are_read() -> None:
     layer = read({"type": "text", "text": TEXT_FIELDS}, duration=1).layers[0]
     assert isinstance(layer, TextLayer)
     assert layer.text.font_weight == 700
@@ -260,7 +260,7 @@ def test_text_objects_are_read_whole() -> None:
     assert layer.text.background == Colour(0, 0, 0, 0x88)
 
 
-def test_lines_are_a_text_with_breaks() -> None:
+def test_a_list_of_lines_becomes_text_with_line_breaks() -> None:
     layer = read({"type": "text", "text": {"lines": ["a", "b"]}}, duration=1).layers[0]
     assert isinstance(layer, TextLayer)
     assert layer.text.text == "a\nb"
@@ -275,13 +275,13 @@ def test_null_means_absent_everywhere() -> None:
 
 
 @pytest.mark.parametrize("sent", [0, None])
-def test_a_side_of_zero_is_auto(sent: object) -> None:
+def test_a_size_of_zero_means_auto(sent: object) -> None:
     layer = read(image(size={"width": 100, "height": sent})).layers[0]
     assert isinstance(layer, ImageLayer)
     assert layer.size.height_px is None
 
 
-def test_ids_that_are_numbers_become_text_and_missing_ones_are_always_the_same() -> None:
+def test_numeric_ids_become_text_and_missing_ids_are_stable() -> None:
     layers = ({"type": "image", "id": 3, "file": PICTURE}, {"type": "image", "file": PICTURE})
     one, two = read(*layers, duration=1).layers
     assert one.id == "3"
@@ -289,14 +289,14 @@ def test_ids_that_are_numbers_become_text_and_missing_ones_are_always_the_same()
     assert len(two.id) == 36
 
 
-def test_both_shapes_of_transitions_are_one() -> None:
+def test_both_forms_of_transitions_are_equal() -> None:
     older = read(video(transitions=[{"type": "fadeIn", "duration": 2}]))
     newer = read(video(transitions=[{"type": "fadeIn", "options": {"duration": 2}}]))
     assert older == newer
     assert older.layers[0].transitions == (Fade(True, Fraction(2)),)
 
 
-def test_ken_burns_is_two_keyframes_of_each() -> None:
+def test_ken_burns_becomes_two_keyframes_of_each_property() -> None:
     options = {"start": 1, "end": 3, "scale1": 1, "scale2": 1.5, "x1": 0, "x2": -50}
     frames = read(video(transitions=[{"type": "kenBurns", "options": options}])).layers[0]
     assert frames.transitions == (
@@ -317,13 +317,13 @@ def test_rates_are_exact(sent: float, exact: Fraction) -> None:
     assert read_config(write_config(config)).config.fps == exact
 
 
-def test_times_are_what_was_written() -> None:
+def test_times_are_exact_decimals() -> None:
     layer = read(video(timeline={"start": 0.1}, trim={"start": 0.2, "end": 0.3})).layers[0]
     assert layer.start.at_s == Fraction(1, 10)
     assert (layer.trim.start_s, layer.trim.end_s) == (Fraction(1, 5), Fraction(3, 10))
 
 
-def test_clamped_values_are_warned_of() -> None:
+def test_clamped_values_cause_a_warning() -> None:
     config = config_of(
         video(audio={"volume": 3}, trim={"start": -2}),
         dimensions={"width": 641, "height": 359.6},
@@ -342,11 +342,11 @@ def test_clamped_values_are_warned_of() -> None:
     assert (found.config.dimensions.width_px, found.config.dimensions.height_px) == (642, 360)
 
 
-def test_when_and_repeat_are_for_templates() -> None:
+def test_when_outside_templates_causes_a_warning() -> None:
     assert warnings_of(config_of(video(when="x")))["layers.0.when"].code == "templates_only"
 
 
-def test_placeholders_outside_of_templates_are_warned_of_by_field() -> None:
+def test_placeholders_outside_templates_cause_a_warning_by_field() -> None:
     config = config_of(
         text(text={"text": "Hi {{ name }}"}),
         {"type": "html", "html": {"page": {"body": "{% if a %}x{% endif %}"}}},
@@ -363,7 +363,7 @@ def test_placeholders_outside_of_templates_are_warned_of_by_field() -> None:
     assert read_config(config, ReadOptions(is_filled_template=True)).warnings == ()
 
 
-def test_a_field_refused_for_its_placeholder_names_templates_as_the_remedy() -> None:
+def test_a_refused_placeholder_names_templates_as_the_remedy() -> None:
     with pytest.raises(InvalidConfig) as refused:
         read_config(config_of(video(file="{{ source }}", speed="{{ speed }}")))
     issues = {issue.path: issue for issue in refused.value.issues}
@@ -371,7 +371,7 @@ def test_a_field_refused_for_its_placeholder_names_templates_as_the_remedy() -> 
         assert "POST /v2/templates" in (issues[path].hint or "")
 
 
-def test_filled_templates_may_hold_numbers_as_text() -> None:
+def test_filled_templates_may_have_numbers_as_text() -> None:
     config = config_of(video(position={"x": "12.5"}, visible="false", loop="2"))
     options = ReadOptions(is_filled_template=True)
     layer = read_config(config, options).config.layers[0]
@@ -380,7 +380,7 @@ def test_filled_templates_may_hold_numbers_as_text() -> None:
     assert issues_of(config_of(video(speed="fast")), options) == {"layers.0.speed": "type"}
 
 
-def test_uploads_take_the_place_of_files() -> None:
+def test_uploads_replace_files() -> None:
     options = ReadOptions(uploads={"v": "upload:1"})
     layer = read_config(config_of({"type": "video", "id": "v"}), options).config.layers[0]
     assert isinstance(layer, VideoLayer)
@@ -396,7 +396,7 @@ def test_limits_can_be_set() -> None:
     assert issues_of(config_of(video(), image()), options) == {"layers": "out_of_range"}
 
 
-def test_html_may_stand_on_the_layer_or_in_an_object() -> None:
+def test_html_may_be_text_or_an_object() -> None:
     loose = read(
         {"type": "html", "id": "h", "page": {"body": "x"}, "withTailwind": True}, duration=1
     ).layers[0]
@@ -409,7 +409,7 @@ def test_html_may_stand_on_the_layer_or_in_an_object() -> None:
     assert loose.html.body == "x"
 
 
-def test_shapes_and_filters_have_words_in_any_case() -> None:
+def test_words_of_shapes_and_filters_are_case_insensitive() -> None:
     (shape,) = read({"type": "Shape", "shape": {"kind": "ELLIPSE"}}, duration=1).layers
     assert isinstance(shape, ShapeLayer)
     config = read(video(filters=[{"name": "fadeIn", "options": {"duration": 2}}]))

@@ -53,7 +53,7 @@ LAYERS = st.builds(
 
 @QUICK
 @given(JSON)
-def test_anything_is_read_or_refused(value: Any) -> None:
+def test_any_json_is_read_or_refused(value: Any) -> None:
     with suppress(InvalidConfig):
         read_config(value)
 
@@ -122,7 +122,7 @@ def test_states_stay_within_their_limits(transitions: Any, time_s: Fraction) -> 
 
 @QUICK
 @given(MOVING, st.fractions(0, 4, max_denominator=1000))
-def test_kept_states_are_those_worked_out_anew(transitions: Any, time_s: Fraction) -> None:
+def test_cached_states_equal_computed_ones(transitions: Any, time_s: Fraction) -> None:
     layer = _film(transitions).layers[0]
     states = LayerStateCache(layer)
     for number in range(0, 120, 7):

@@ -90,7 +90,7 @@ def test_there_are_examples_of_every_type() -> None:
 
 
 @pytest.mark.parametrize("number", range(len(GOOD)))
-def test_what_is_read_without_a_warning_is_valid(number: int) -> None:
+def test_configs_read_without_warnings_match_the_schema(number: int) -> None:
     CONFIGS.validate(GOOD[number])
     TEMPLATES.validate(GOOD[number])
     CONFIGS.validate(write_config(read_config(GOOD[number]).config))
@@ -129,7 +129,7 @@ def test_values_of_wrong_types_are_refused_by_both(number: int) -> None:
 
 @QUICK
 @given(st.lists(LAYERS, max_size=4), st.dictionaries(NAMES, JSON, max_size=3))
-def test_whatever_is_read_without_a_warning_is_valid(layers: Any, top: Any) -> None:
+def test_generated_configs_read_without_warnings_match_the_schema(layers: Any, top: Any) -> None:
     config = {"dimensions": {"width": 64, "height": 64}, "duration": 3, **top, "layers": layers}
     if outcome_of(config) is Outcome.CLEAN:
         CONFIGS.validate(config)
@@ -142,12 +142,12 @@ def templates() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("template", templates(), ids=lambda each: each["name"])
-def test_configs_of_templates_are_valid_as_such(template: dict[str, Any]) -> None:
+def test_configs_of_templates_match_the_template_schema(template: dict[str, Any]) -> None:
     assert read_template(template["config"], template["inputs"], template["default_values"])
     TEMPLATES.validate(template["config"])
 
 
-def test_templates_hold_liquid_and_numbers_as_text() -> None:
+def test_templates_may_have_liquid_and_numbers_as_text() -> None:
     layer: dict[str, Any] = {
         "type": "text",
         "text": {"text": 5, "fontSize": "{{ size }}"},

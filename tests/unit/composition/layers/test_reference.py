@@ -103,7 +103,7 @@ def test_examples_are_read_without_a_warning(number: int) -> None:
     assert read_config(config).warnings == ()
 
 
-def test_what_every_layer_has_is_in_its_table() -> None:
+def test_common_fields_of_layers_are_in_the_reference() -> None:
     table = TEXT.split("## Every layer")[1].split("### position")[0]
     for field in EVERY_LAYER:
         assert f"| `{field.name}` |" in table, field.name

@@ -176,7 +176,9 @@ SPANS: list[tuple[str, list[dict[str, Any]], dict[str, Any], dict[str, tuple[Any
 @pytest.mark.parametrize(
     ("layers", "top", "expected"), [row[1:] for row in SPANS], ids=[row[0] for row in SPANS]
 )
-def test_spans(layers: list[dict[str, Any]], top: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_layers_have_the_expected_start_and_end(
+    layers: list[dict[str, Any]], top: dict[str, Any], expected: dict[str, Any]
+) -> None:
     exact = {name: tuple(Fraction(edge) for edge in span) for name, span in expected.items()}
     assert spans(film(*layers, **top)) == exact
 
@@ -187,7 +189,7 @@ def test_the_film_ends_with_its_last_layer() -> None:
     assert resolved.timeline.frame_count == 251  # 250.5 frames: halves go up.
 
 
-def test_neighbours_leave_no_frame_out_and_share_none() -> None:
+def test_adjacent_layers_neither_skip_nor_share_a_frame() -> None:
     third = Fraction(1, 3)
     layers = [
         image(id=n, timeline={"start": float(third * n)}, trim={"end": float(third)})
@@ -240,7 +242,7 @@ def test_layers_are_stacked_by_z_then_by_order() -> None:
     assert [layer.id for layer in resolved.layers] == ["c", "b", "d", "a", "f"]
 
 
-def test_a_sequence_that_fades_is_a_group() -> None:
+def test_a_fading_sequence_becomes_a_group() -> None:
     resolved = film(
         {
             "type": "sequence",
@@ -267,7 +269,7 @@ def issues(layers: list[dict[str, Any]], media: Any = None, **top: Any) -> dict[
     return {issue.path: issue.code for issue in raised.value.issues}
 
 
-def test_what_cannot_be_placed_is_named() -> None:
+def test_layers_that_cannot_be_placed_are_named() -> None:
     sequence = {"type": "sequence", "layers": [image(id="a", trim={}), image(id="b")]}
     assert issues([video(trim={"start": 10})]) == {"layers.0.trim.start": "out_of_range"}
     assert issues([video(trim={"end": 0.001}, loop=True)]) == {"layers.0.loop": "out_of_range"}
@@ -292,7 +294,7 @@ def test_sources_that_cannot_be_used_are_named_with_their_layer() -> None:
     assert issues([video()], {}) == {"layers.0.file": "asset_unreachable"}
 
 
-def test_a_layer_may_say_what_to_do_without_its_source() -> None:
+def test_on_error_decides_what_replaces_a_missing_source() -> None:
     layers = [
         video(onError="skip"),
         video(id="p", onError="placeholder"),
@@ -331,7 +333,7 @@ ADVICE: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("layer", "code"), ADVICE, ids=[code for _, code in ADVICE])
-def test_suspicious_layers_are_warned_of(layer: dict[str, Any], code: str) -> None:
+def test_probable_mistakes_in_layers_cause_warnings(layer: dict[str, Any], code: str) -> None:
     assert code in {warning.code for warning in film(layer, duration=20).warnings}
 
 
@@ -340,7 +342,7 @@ def test_ordinary_layers_have_no_warnings() -> None:
     assert film(video(), image(transitions=moving), text(position={"y": 700})).warnings == ()
 
 
-def test_a_still_needs_no_duration() -> None:
+def test_a_still_resolves_to_one_frame() -> None:
     resolved = film(text(trim={}), extension="png", time=2.5)
     assert resolved.timeline.frame_count == 1
     assert state_at(resolved.layers[0], Fraction(5, 2)).is_visible

@@ -60,7 +60,9 @@ BOXES: list[tuple[str, dict[str, Any], tuple[float, ...], tuple[float, ...], tup
 @pytest.mark.parametrize(
     ("size", "box", "content", "crop"), [row[1:] for row in BOXES], ids=[row[0] for row in BOXES]
 )
-def test_boxes(size: dict[str, Any], box: Any, content: Any, crop: Any) -> None:
+def test_size_and_fit_decide_box_content_and_crop(
+    size: dict[str, Any], box: Any, content: Any, crop: Any
+) -> None:
     found = state(image(size=size))
     assert (found.width, found.height) == pytest.approx(box)
     shown = found.content
@@ -80,7 +82,9 @@ def test_boxes(size: dict[str, Any], box: Any, content: Any, crop: Any) -> None:
         ({"x": "center", "y": 0.5, "isRelative": True}, (440, 360)),
     ],
 )
-def test_positions(position: dict[str, Any], corner: tuple[float, float]) -> None:
+def test_positions_are_resolved_to_pixels(
+    position: dict[str, Any], corner: tuple[float, float]
+) -> None:
     found = state(image(position=position))
     assert (found.x, found.y) == pytest.approx(corner)
 
@@ -104,7 +108,7 @@ TURNS: list[tuple[str, dict[str, Any], tuple[float, float], tuple[float, float]]
 @pytest.mark.parametrize(
     ("position", "point", "there"), [row[1:] for row in TURNS], ids=[row[0] for row in TURNS]
 )
-def test_turns(position: dict[str, Any], point: Any, there: Any) -> None:
+def test_rotation_and_origin_map_points(position: dict[str, Any], point: Any, there: Any) -> None:
     assert map_point(state(image(position=position)).matrix, *point) == pytest.approx(there)
 
 
@@ -131,14 +135,14 @@ def test_perspective_is_that_of_css() -> None:
         ("right 5px", Length(1), Length(0, 5)),
     ],
 )
-def test_origins(text_: str, x: Length, y: Length) -> None:
+def test_origins_are_parsed(text_: str, x: Length, y: Length) -> None:
     origin = read_origin(text_)
     assert origin is not None
     assert (origin.x, origin.y) == (x, y)
 
 
 @pytest.mark.parametrize("text_", ["", "left right", "top top", "1px 2px 3px", "10em"])
-def test_no_origins(text_: str) -> None:
+def test_invalid_origins_are_refused(text_: str) -> None:
     assert read_origin(text_) is None
 
 
@@ -146,7 +150,7 @@ def keyframe(which: str, time: float, value: float, **more: Any) -> dict[str, An
     return {"type": which, "options": {"time": time, "value": value, **more}}
 
 
-def test_keyframes_count_in_composition_time_and_are_held_outside() -> None:
+def test_keyframes_are_in_composition_time_and_hold_their_end_values() -> None:
     layer = image(
         timeline={"start": 1},
         trim={"end": 5},
@@ -177,7 +181,7 @@ def test_an_easing_shapes_the_way_to_its_keyframe() -> None:
     assert state(image(transitions=frames), 1).x == pytest.approx(12.5)
 
 
-def test_every_property_moves() -> None:
+def test_every_property_can_have_keyframes() -> None:
     names = {
         "y": "y",
         "scale": "scale",
@@ -228,7 +232,7 @@ def test_easings_a_quarter_of_the_way(name: str, middle: float) -> None:
 @pytest.mark.parametrize(
     "name", ["", "ease", "steps(0)", "steps(1.5)", "cubic-bezier(2,0,0,1)", "cubic-bezier(0,0,0)"]
 )
-def test_no_easings(name: str) -> None:
+def test_invalid_easings_are_refused(name: str) -> None:
     assert read_easing(name) is None
 
 
@@ -248,12 +252,12 @@ def test_fades_are_linear() -> None:
     assert found == pytest.approx([0, 0.25, 0.5, 0.5, 0.25, 0.125])
 
 
-def test_a_fade_and_a_crossfade_are_one() -> None:
+def test_equal_fades_and_crossfades_apply_once() -> None:
     layer = image(transitions=[fade("fadeIn", 2), fade("crossfadeIn", 2)])
     assert state(layer, 1).opacity == pytest.approx(0.5)
 
 
-def test_fades_that_are_too_long_are_shortened_alike() -> None:
+def test_fades_that_are_too_long_are_shortened_proportionally() -> None:
     layer = image(transitions=[fade("fadeIn", 6), fade("fadeOut", 2)])
     assert [state(layer, time).opacity for time in (1.5, 3, 3.5)] == pytest.approx([0.5, 1, 0.5])
 
@@ -286,14 +290,14 @@ def test_a_crossfade_without_a_partner_is_a_fade() -> None:
     assert state_at(layer_of(resolved, "b"), Fraction(7, 2)).opacity == pytest.approx(0.5)
 
 
-def test_sequences_dissolve_even_when_one_side_asks() -> None:
+def test_one_crossfade_is_enough_for_a_dissolve_in_a_sequence() -> None:
     layers = [image(id="a", transitions=[fade("crossfadeOut", 1)]), image(id="b")]
     resolved = film({"type": "sequence", "layers": layers})
     (dissolve,) = resolved.dissolves
     assert (dissolve.start_s, dissolve.end_s) == (3, 4)
 
 
-def test_slides_come_from_outside() -> None:
+def test_slides_start_outside_the_canvas() -> None:
     layer = image(position={"x": 100}, transitions=[fade("slideIn", 1), fade("slideOut", 1)])
     assert [state(layer, t).x for t in (0, 0.5, 1, 2)] == pytest.approx([-400, -150, 100, 100])
     right = image(position={"x": 100}, transitions=[fade("slideOut", 1, direction="right")])
@@ -302,7 +306,7 @@ def test_slides_come_from_outside() -> None:
     assert state(top, 0).y == pytest.approx(720)
 
 
-def test_wipes_and_zooms() -> None:
+def test_wipes_and_zooms_change_over_time() -> None:
     wiped = state(image(transitions=[fade("wipeIn", 2, direction="right")]), 0.5).reveal
     assert (wiped.left, wiped.width) == pytest.approx((0.75, 0.25))
     zoomed = image(size={"scale": 2}, transitions=[fade("zoomIn", 1)])
@@ -324,7 +328,7 @@ def test_filters_that_fade_cover_with_a_colour() -> None:
     assert [state_at(filtered, Fraction(t)).filters[0].cover for t in (1, 3, 4)] == [0, 0.5, 1]
 
 
-def test_text_takes_the_room_right_of_its_start() -> None:
+def test_text_may_use_the_width_right_of_its_position() -> None:
     def room(**fields: Any) -> float:
         return text_wrap_px(film(text(**fields)).layers[0])
 
@@ -335,7 +339,7 @@ def test_text_takes_the_room_right_of_its_start() -> None:
     assert room(size={"width": 300}) == 300
 
 
-def test_text_is_placed_by_the_size_it_turns_out_to_have() -> None:
+def test_text_is_placed_by_its_measured_size() -> None:
     layer = film(text(position={"x": "center", "y": "bottom"})).layers[0]
     found = state_at(layer, Fraction(1), content=PixelSize(200, 100))
     assert (found.x, found.y, found.width, found.height) == (540, 620, 200, 100)
@@ -348,7 +352,7 @@ def test_captions_are_placed_block_by_block() -> None:
     assert (found.x, found.y) == pytest.approx((490, 612))
 
 
-def test_pages_waves_and_shapes_fill_the_canvas() -> None:
+def test_pages_waveforms_and_shapes_fill_the_canvas() -> None:
     for layer in (
         {"type": "html", "page": "x"},
         {"type": "waveform"},
@@ -359,7 +363,7 @@ def test_pages_waves_and_shapes_fill_the_canvas() -> None:
         assert (found.width, found.height) == (1280, 720)
 
 
-def test_children_of_a_group_count_from_its_start() -> None:
+def test_times_of_children_are_relative_to_their_group() -> None:
     child = image(transitions=[keyframe("x", 0, 0), keyframe("x", 2, 100)])
     resolved = film({"type": "group", "id": "g", "timeline": {"start": 3}, "layers": [child]})
     assert state_at(layer_of(resolved, "i"), Fraction(4)).x == pytest.approx(50)

@@ -17,7 +17,7 @@ CONFIG = {
 }
 
 
-def test_what_was_written_is_read_again() -> None:
+def test_a_stored_config_is_read_back() -> None:
     accepted = read_config(CONFIG, ReadOptions(uploads={"up": "upload:1"})).config
     stored = json.dumps(write_config(accepted)).encode()
     assert read_stored_config(stored).config == accepted

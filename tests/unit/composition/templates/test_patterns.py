@@ -37,7 +37,7 @@ PATTERNS = [
 @pytest.mark.parametrize("pattern", PATTERNS)
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(text=st.text(alphabet="abcAB1 \n_", max_size=8))
-def test_matches_what_the_language_matches(pattern: str, text: str) -> None:
+def test_patterns_match_as_in_the_original_language(pattern: str, text: str) -> None:
     # There `$` is also before a last line break; here, as in JSON Schema, it is the end.
     plain = re.compile(pattern.replace("$", r"\Z"), re.ASCII)
     assert Pattern(pattern).search(text) is (plain.search(text) is not None)
@@ -51,7 +51,7 @@ def test_delimiters_and_flags_of_other_languages() -> None:
     assert Pattern("/^é$/iu").search("É")
 
 
-def test_letters_of_all_scripts() -> None:
+def test_classes_match_letters_of_all_scripts() -> None:
     assert Pattern(r"^[\p{L} '-]{1,100}$").search("Zoë Ångström-Łęcka")
     assert not Pattern(r"^\p{L}+$").search("Zoë1")
     assert Pattern(r"^\u00e9$").search("é")
@@ -102,6 +102,6 @@ def test_unusable_patterns_are_rejected(pattern: str) -> None:
         Pattern(pattern)
 
 
-def test_says_what_cannot_be_used() -> None:
+def test_unsupported_syntax_is_named() -> None:
     with pytest.raises(UnusablePattern, match=r"\(\?<=.*looking around"):
         Pattern("(?<=a)b")

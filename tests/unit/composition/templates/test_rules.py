@@ -78,7 +78,7 @@ def passes(rules: object, data: dict[str, Any], name: str = "value") -> bool:
 
 
 @pytest.mark.parametrize(("rule", "value", "is_good"), CASES)
-def test_rules(rule: str, value: object, is_good: bool) -> None:
+def test_each_rule_accepts_and_refuses_values(rule: str, value: object, is_good: bool) -> None:
     assert passes(rule, {"value": value, "other": "same"}) is is_good
 
 
@@ -106,11 +106,13 @@ def test_every_rule_is_tried() -> None:
         ("required_without:x", {"x": 1}, False),
     ],
 )
-def test_presence(rule: str, others: dict[str, Any], is_needed: bool) -> None:
+def test_presence_rules_decide_whether_an_input_is_required(
+    rule: str, others: dict[str, Any], is_needed: bool
+) -> None:
     assert passes(rule, others) is not is_needed
 
 
-def test_an_empty_text_is_no_text_for_other_rules() -> None:
+def test_other_rules_ignore_empty_text() -> None:
     assert passes("string|min:5|url", {"value": ""})
 
 
@@ -146,17 +148,17 @@ def test_unknown_rules_are_rejected(rules: object) -> None:
     assert [(fault.path, fault.code) for fault in faults] == [("inputs.value", "unknown_rule")]
 
 
-def test_the_rule_that_was_meant_is_named() -> None:
+def test_the_nearest_rule_is_suggested() -> None:
     _, faults = read_inputs({"value": "required|activ_url"})
     assert faults[0].hint == "did you mean active_url?"
 
 
-def test_rules_in_an_array_may_hold_bars() -> None:
+def test_rules_in_an_array_may_contain_bars() -> None:
     assert passes(["required", "regex:/^(a|b)$/"], {"value": "b"})
     assert not passes(["required", "regex:/^(a|b)$/"], {"value": "c"})
 
 
-def test_names_with_stars_mean_each_item() -> None:
+def test_a_star_in_a_name_applies_to_each_item() -> None:
     inputs, _ = read_inputs({"items.*.image": "required|url", "items": "array|min:1"})
     data = {"items": [{"image": URL}, {}, {"image": "x"}]}
     found = {issue.path: issue.code for issue in check_data(inputs, data).issues}
@@ -177,7 +179,7 @@ def test_all_failures_are_reported_unless_bail() -> None:
     assert found == ["data.a"] * 3 + ["data.b"]
 
 
-def test_what_needs_the_network_is_left_to_others() -> None:
+def test_rules_that_need_the_network_are_returned() -> None:
     inputs, _ = read_inputs({"a": "active_url|media:video,audio|duration_max:30", "b": "url"})
     remote = check_data(inputs, {"a": URL, "b": URL}).remote
     assert [(check.rule, check.arguments) for check in remote] == [

@@ -63,7 +63,7 @@ def texts(config: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.spec("2.4")
-def test_the_template_of_the_specification() -> None:
+def test_the_example_of_the_specification_is_filled() -> None:
     template = read_template(CONFIG, INPUTS, DEFAULTS)
     assert template.warnings == ()
     made = fill_template(template.template, {"source": "https://media.example/b.mp4"})
@@ -88,7 +88,7 @@ def test_a_single_placeholder_keeps_the_type(value: object) -> None:
         assert filled(config_of(metadata={"a": text}), value=value)["metadata"]["a"] == value
 
 
-def test_mixed_text_is_text() -> None:
+def test_placeholders_in_text_become_text() -> None:
     made = filled(
         config_of(text_layer("{{ n | plus: 1 }} of {{ list | join: '-' }}")), n=1, list=["a", "b"]
     )
@@ -117,7 +117,7 @@ def test_numbers_and_booleans_fill_every_field_that_is_text(value: object, text:
     assert parsed["metadata"] == {"as it is": value}
 
 
-def test_lists_and_objects_do_not_become_text() -> None:
+def test_lists_and_objects_cannot_fill_text() -> None:
     for value in ([1], {"a": 1}):
         with pytest.raises(InvalidConfig, match=r"layers\.0\.text\.text: must be a string"):
             read_config(
@@ -126,7 +126,7 @@ def test_lists_and_objects_do_not_become_text() -> None:
             )
 
 
-def test_values_cannot_leave_their_string_or_be_templates() -> None:
+def test_values_are_not_interpreted_as_json_or_templates() -> None:
     bad = '"}], "layers": [] {{ other }}'
     made = filled(config_of(text_layer("{{ value }} and {{ value }}")), value=bad, other="x")
     assert texts(made) == [f"{bad} and {bad}"]
@@ -148,7 +148,7 @@ def test_values_cannot_leave_their_string_or_be_templates() -> None:
         ("{{ name | truncate: 2, '' }}{{ name | url_encode }}", "AnAnn"),
     ],
 )
-def test_liquid(text: str, shown: object) -> None:
+def test_liquid_filters_are_applied(text: str, shown: object) -> None:
     data = {"name": "Ann", "price": 10, "day": "2024-12-31", "list": [1, 2], "missing": None}
     assert filled(config_of(metadata={"a": text}), **data)["metadata"]["a"] == shown
 
@@ -182,13 +182,13 @@ def test_placeholders_that_cannot_work_are_refused_at_creation(text: str, code: 
     assert raised.value.details["issues"][0]["code"] == code
 
 
-def test_the_input_that_was_meant_is_named() -> None:
+def test_the_nearest_input_is_suggested() -> None:
     with pytest.raises(InvalidTemplate) as raised:
         read_template(config_of(text_layer("{{ sorce }}")), INPUTS, DEFAULTS)
     assert raised.value.issues[0].hint == "did you mean source?"
 
 
-def test_texts_of_layers_that_a_trial_leaves_out_are_checked_too() -> None:
+def test_layers_excluded_by_the_defaults_are_validated() -> None:
     config = config_of(
         text_layer("{{ nobody }}", id="a", when="{{ off }}"),
         text_layer("{{ item.x | nothing }}", id="b", repeat="list"),
@@ -336,7 +336,7 @@ def test_defaults_may_name_other_inputs() -> None:
     assert texts(fill_template(template, {"name": "{{ x }}"}).config) == ["Hello {{ x }}"]
 
 
-def test_defaults_that_name_each_other_in_a_circle_are_refused() -> None:
+def test_circular_defaults_are_refused() -> None:
     with pytest.raises(InvalidTemplate) as raised:
         read_template(config_of(), {}, {"a": "{{ b }}", "b": "{{ c }}", "c": "{{ a }}", "d": 1})
     assert {(i.path, i.code) for i in raised.value.issues} == {
@@ -358,7 +358,7 @@ def test_defaults_that_name_each_other_in_a_circle_are_refused() -> None:
         (config_of(metadata={"a": float("nan")}), {}, {}, "config", "type"),
     ],
 )
-def test_templates_that_are_refused(
+def test_invalid_templates_are_refused_with_path_and_code(
     config: Any, inputs: Any, defaults: Any, path: str, code: str
 ) -> None:
     with pytest.raises(InvalidTemplate) as raised:
@@ -384,7 +384,7 @@ def test_unknown_data_causes_a_warning_only() -> None:
     assert warning.hint == "did you mean source?"
 
 
-def test_the_schema_of_a_template() -> None:
+def test_a_template_has_a_json_schema() -> None:
     inputs = {
         "source": "required|active_url",
         "title": "nullable|string|max:20",
@@ -449,7 +449,9 @@ JSON = st.recursive(
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(JSON, JSON, JSON, JSON)
-def test_anything_is_filled_or_refused(config: Any, inputs: Any, defaults: Any, data: Any) -> None:
+def test_any_data_is_filled_in_or_refused(
+    config: Any, inputs: Any, defaults: Any, data: Any
+) -> None:
     with suppress(InvalidTemplate):
         read_template(config, inputs, defaults)
     with suppress(InvalidTemplate, InvalidData, InvalidConfig):

@@ -38,7 +38,7 @@ def test_nothing_exceeds_full_scale_and_nothing_is_lost() -> None:
 
 
 @pytest.mark.parametrize("at", [0, 100, BLOCK - 1, BLOCK, 2 * BLOCK + 5, 5 * BLOCK - 1])
-def test_a_single_peak_is_met_wherever_it_lies(at: int) -> None:
+def test_a_single_peak_is_limited_at_any_position(at: int) -> None:
     samples = np.full((2, 5 * BLOCK), 0.5, np.float32)
     samples[0, at] = 4
     result = limited(samples)
@@ -58,7 +58,7 @@ def test_the_gain_moves_smoothly() -> None:
     assert np.abs(np.diff(gains)).max() < 0.002
 
 
-def test_a_loud_low_tone_stays_a_tone() -> None:
+def test_a_loud_low_tone_is_not_distorted() -> None:
     """The gain must not follow single waves: it would turn a sine into a buzz."""
     result = limited(tone(2.0, hz=50))[0][BLOCK : 4 * BLOCK].astype(np.float64)
     spectrum = np.abs(np.fft.rfft(result * np.hanning(len(result))))

@@ -47,19 +47,19 @@ def test_low_tones_count_less_and_high_ones_more() -> None:
     assert high == pytest.approx(middle + 3.3, abs=0.3)
 
 
-def test_how_it_is_cut_into_blocks_does_not_matter() -> None:
+def test_the_size_of_blocks_does_not_change_the_loudness() -> None:
     noise = np.random.default_rng(5).standard_normal((2, 3 * RATE)).astype(np.float32) * 0.1
     whole = loudness_lufs([noise])
     assert loudness_lufs(blocks(noise, 7001)) == pytest.approx(whole, abs=1e-6)
 
 
-def test_silence_and_nothing_have_no_loudness_and_a_moment_has_one() -> None:
+def test_silence_has_no_loudness_and_a_short_sound_has_one() -> None:
     assert LoudnessMeter().integrated_lufs() is None
     assert loudness_lufs([np.zeros((2, RATE), np.float32)]) is None
     assert loudness_lufs([sine(-20, 0.2)]) == pytest.approx(-20, abs=0.6)
 
 
-def test_a_peak_between_samples_is_seen() -> None:
+def test_a_peak_between_samples_is_measured() -> None:
     # A quarter of the rate, at an eighth of a period: samples reach 0.707 of the wave.
     wave = np.sin(np.pi / 2 * np.arange(4000) + np.pi / 4)
     samples = np.stack([wave, wave]).astype(np.float32)
@@ -84,7 +84,7 @@ def test_the_ceiling_holds_between_samples_too() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_no_level_is_higher_than_the_meter_says(seed: int) -> None:
+def test_true_peaks_never_exceed_the_meter(seed: int) -> None:
     samples = np.sign(np.random.default_rng(seed).standard_normal((2, 4000))).astype(np.float32)
     # The worst there is: signs as the weights between two samples have them.
     samples[0, 1000:1024] = np.sign(np.sinc(np.arange(-11, 13) - 0.5))
@@ -105,7 +105,7 @@ def test_a_mix_is_brought_to_its_loudness(level_db: float) -> None:
     assert true_peak_levels(np.concatenate(done, axis=1)).max() <= CEILING * 1.01
 
 
-def test_silence_and_hiss_are_not_made_loud() -> None:
+def test_silence_and_hiss_are_not_amplified() -> None:
     mastering = Mastering(target_lufs=-16)
     assert gain_for(lambda: iter([np.zeros((2, RATE), np.float32)]), mastering) == 1
     hiss = sine(-65, 2)

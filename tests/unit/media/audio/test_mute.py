@@ -35,9 +35,9 @@ def test_spans_may_overlap_and_come_in_any_order() -> None:
     assert found == sorted(expected)
 
 
-def test_a_span_at_the_beginning_of_the_sound() -> None:
+def test_a_span_at_the_beginning_is_muted() -> None:
     assert silent_samples((0, 100)) == list(range(4800 + EDGE_SAMPLES))
 
 
-def test_without_spans_sound_is_as_it_was() -> None:
+def test_without_spans_the_sound_is_unchanged() -> None:
     assert silent_samples() == []

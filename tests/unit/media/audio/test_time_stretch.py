@@ -30,7 +30,7 @@ def beeps(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("speed", [Fraction(1, 2), Fraction(3, 4), Fraction(3, 2), Fraction(4)])
-def test_beeps_are_where_they_belong_and_sound_the_same(beeps: Path, speed: Fraction) -> None:
+def test_beeps_are_at_the_stretched_times_with_the_same_pitch(beeps: Path, speed: Fraction) -> None:
     length = int(3 * RATE / speed)
     parts = list(read_time_stretched(beeps, 0, length, speed=speed))
     firsts = np.cumsum([0, *(part.samples.shape[1] for part in parts)])
@@ -61,7 +61,7 @@ def test_without_keeping_the_pitch_it_changes_with_the_speed(beeps: Path, speed:
     assert np.abs(samples[(at % 1 > 0.12) & (at % 1 < 0.98)]).max() < 0.005
 
 
-def test_it_can_start_anywhere(beeps: Path) -> None:
+def test_stretching_can_start_at_any_sample(beeps: Path) -> None:
     parts = list(read_time_stretched(beeps, RATE // 2, RATE // 2 + RATE, speed=Fraction(2)))
     assert parts[0].first == RATE // 2
     samples = np.concatenate([part.samples for part in parts], axis=1)[0]

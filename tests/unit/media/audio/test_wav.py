@@ -19,14 +19,14 @@ def pieces(data: bytes, size: int) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("size", [1, 7, 4096, 1 << 20])
-def test_it_is_read_as_it_was_written(tmp_path: Path, size: int) -> None:
+def test_a_wav_is_read_back(tmp_path: Path, size: int) -> None:
     samples = np.linspace(-1, 1, 2 * 500, dtype=np.float32).reshape(-1, 2)
     path = tmp_path / "sound.wav"
     assert write_wav(pieces(samples.tobytes(), size), path) == 500
     assert np.array_equal(read(path, 500), samples.T)
 
 
-def test_nonsense_is_silence_and_a_half_sample_is_nothing(tmp_path: Path) -> None:
+def test_nan_becomes_silence_and_an_incomplete_sample_is_dropped(tmp_path: Path) -> None:
     values = np.array([np.nan, 1, np.inf, -np.inf, 1e30, 0.5], np.float32)
     path = tmp_path / "sound.wav"
     assert write_wav([values.tobytes() + b"\0\0\0"], path) == 3

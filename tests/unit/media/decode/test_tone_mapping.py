@@ -94,9 +94,7 @@ def test_wide_colours_of_ordinary_light_only_change_their_primaries() -> None:
 
 @pytest.mark.parametrize("light", [PQ, HLG], ids=["pq", "hlg"])
 @pytest.mark.parametrize("size", [(64, 96), (37, 51)])
-def test_planes_are_what_every_pixel_by_itself_would_be(
-    light: Bt2020Transfer, size: tuple[int, int]
-) -> None:
+def test_planes_equal_a_per_pixel_conversion(light: Bt2020Transfer, size: tuple[int, int]) -> None:
     y, x = np.mgrid[0 : size[0], 0 : size[1]] / 96
     nits = np.stack([x * 900, (0.5 + 0.5 * np.sin(6 * y)) * 300, (1 - x) * 500 * y], axis=-1) + 8
     codes = codes_of(hlg_signal(nits) if light is HLG else pq_signal(nits))

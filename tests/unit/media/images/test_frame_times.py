@@ -34,7 +34,7 @@ def test_a_gif_says_how_often_it_is_repeated_and_others_how_often_they_play(
 
 
 @given(form=st.sampled_from(sorted(FORMS)), at=st.integers(0, 400), put=st.binary(max_size=40))
-def test_damaged_files_have_fewer_pictures_or_other_times(
+def test_damaged_files_have_valid_frame_times(
     tmp_path_factory: pytest.TempPathFactory, form: str, at: int, put: bytes
 ) -> None:
     data = MOVING[form]
@@ -45,7 +45,7 @@ def test_damaged_files_have_fewer_pictures_or_other_times(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_cut_off_does_not_count(tmp_path: Path, form: str) -> None:
+def test_truncated_frames_do_not_count(tmp_path: Path, form: str) -> None:
     path = tmp_path / "x"
     path.write_bytes(MOVING[form][:-30])
     assert len(frame_times(path, FORMS[form]).frame_ms) <= 3
@@ -63,7 +63,7 @@ def test_an_animation_of_too_many_pictures_is_refused(tmp_path: Path) -> None:
     assert len(image_facts(tmp_path / "x").times.frame_ms) == MAX_FRAMES
 
 
-def test_a_picture_of_endless_parts_is_given_up(tmp_path: Path) -> None:
+def test_an_image_with_too_many_parts_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"GIF89a\1\0\1\0\0\0\0" + b"!\xfe" + b"\1x" * 2000)
     with pytest.raises(TooManyFrames, match="too many chunks"):
         frame_times(tmp_path / "x", "image/gif", most_parts=1000)

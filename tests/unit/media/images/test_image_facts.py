@@ -53,7 +53,7 @@ def test_animated_pictures_are_recognized(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(("orientation", "size"), [(1, (64, 48)), (3, (64, 48)), (6, (48, 64))])
-def test_the_size_is_that_of_the_turned_picture(
+def test_the_size_is_that_of_the_rotated_picture(
     tmp_path: Path, orientation: int, size: tuple[int, int]
 ) -> None:
     exif = Image.Exif()
@@ -76,7 +76,7 @@ def test_a_drawing_has_the_size_of_its_view_box(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["JPEG", "PNG", "GIF", "WEBP"])
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.9])
-def test_pictures_that_are_cut_off_are_refused(tmp_path: Path, name: str, share: float) -> None:
+def test_truncated_images_are_refused(tmp_path: Path, name: str, share: float) -> None:
     path = write(tmp_path / "x", noise(), name)
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * share)])
@@ -100,7 +100,7 @@ def test_pictures_that_are_cut_off_are_refused(tmp_path: Path, name: str, share:
         b"not a picture at all",
     ],
 )
-def test_what_only_begins_like_a_picture_is_refused(tmp_path: Path, data: bytes) -> None:
+def test_broken_images_are_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.png").write_bytes(data)
     with pytest.raises(BrokenImage):
         image_facts(tmp_path / "x.png")

@@ -44,7 +44,7 @@ def opened(data: bytes) -> Image.Image:
 
 
 @pytest.mark.parametrize("format_", FORMATS, ids=lambda f: type(f).__name__)
-def test_colours_come_back(format_: StillFormat) -> None:
+def test_colours_survive_encoding(format_: StillFormat) -> None:
     pixels = colours()
     data = encode_still(pixels, format_)
     for seen in (decode_bgra(data)[..., :3], np.asarray(opened(data).convert("RGB"))[..., ::-1]):
@@ -84,7 +84,7 @@ def test_jpeg_quality_is_that_of_libjpeg() -> None:
 
 
 @pytest.mark.parametrize("kind", [JpegFormat, WebpFormat])
-def test_more_quality_costs_more_and_errs_less(kind: type[JpegFormat] | type[WebpFormat]) -> None:
+def test_higher_quality_is_larger_and_more_exact(kind: type[JpegFormat] | type[WebpFormat]) -> None:
     pixels = noise()
     sizes, errors = [], []
     for quality in (1, 40, 80, 100):

@@ -11,7 +11,7 @@ from framekiln.media.isobmff.boxes import BoxReader, boxes_in, read_header
 from tests.support.mp4_boxes import box, numbers
 
 
-def test_boxes_come_in_order_with_their_places() -> None:
+def test_boxes_are_listed_in_order_with_their_positions() -> None:
     data = box("ftyp", b"iso5") + box("moov", box("trak", b"abc")) + box("free")
     found = list(boxes_in(data))
     assert [(b.kind, b.start, b.end) for b in found] == [
@@ -23,7 +23,7 @@ def test_boxes_come_in_order_with_their_places() -> None:
     assert found[1].find("trex") is None
 
 
-def test_long_sizes_and_sizes_to_the_end_are_understood() -> None:
+def test_64_bit_and_open_sizes_are_read() -> None:
     long = struct.pack(">I4sQ", 1, b"mdat", 20) + b"1234"
     assert [(b.kind, b.body, b.end) for b in boxes_in(long)] == [("mdat", 16, 20)]
     endless = struct.pack(">I4s", 0, b"mdat") + b"12345"
@@ -42,7 +42,7 @@ def test_long_sizes_and_sizes_to_the_end_are_understood() -> None:
         box("free") + b"x",
     ],
 )
-def test_sizes_that_cannot_be_are_refused(data: bytes) -> None:
+def test_impossible_sizes_are_refused(data: bytes) -> None:
     with pytest.raises(UnreadableMedia):
         list(boxes_in(data))
 
@@ -53,7 +53,7 @@ def test_a_missing_box_is_named() -> None:
         movie.require("trak", "mdia", "mdhd")
 
 
-def test_numbers_are_read_in_turn_and_never_beyond_the_end() -> None:
+def test_numbers_are_read_in_order_and_never_beyond_the_end() -> None:
     data = numbers(7, -2) + b"\x01\x02\x03" + b"beyond"
     fields = BoxReader(data, 0, 11, "test")
     assert (fields.u32(), fields.i32(), fields.u8(), fields.u16()) == (7, -2, 1, 0x0203)

@@ -42,7 +42,7 @@ def only_fragment(run: SampleRun, init: bytes = INIT) -> MovieFragment:
     return segment.facts
 
 
-def test_samples_have_their_places_and_times() -> None:
+def test_samples_have_their_offsets_and_times() -> None:
     facts = only_fragment(REORDERED)
     head_bytes = len(fragment(REORDERED)) - 22
     assert facts.offset == len(INIT)
@@ -78,7 +78,7 @@ def test_an_inconsistent_fragment_is_refused(change: dict[str, object], message:
         only_fragment(replace(REORDERED, **change))  # type: ignore[arg-type]
 
 
-def test_a_count_without_any_bytes_to_it_does_not_run_for_ever() -> None:
+def test_a_sample_count_without_bytes_is_refused() -> None:
     # All from defaults: the list itself is empty, whatever its length.
     run = full_box("trun", 1, (0xFFFFFFFF).to_bytes(4), (100).to_bytes(4))
     header = full_box("tfhd", 0x20000, (1).to_bytes(4))
@@ -104,7 +104,7 @@ def test_a_count_without_any_bytes_to_it_does_not_run_for_ever() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_does_not_follow_is_refused(data: bytes, message: str) -> None:
+def test_fragments_out_of_sequence_are_refused(data: bytes, message: str) -> None:
     with pytest.raises(UnreadableMedia, match=message):
         split(data)
 
@@ -131,7 +131,7 @@ def test_fragments_are_the_same_however_the_bytes_arrive(cuts: list[int]) -> Non
     assert b"".join(segment.data for segment in found) + box("mfra", b"x") == WHOLE
 
 
-def test_a_stream_goes_on_where_it_stopped() -> None:
+def test_a_splitter_continues_where_it_stopped() -> None:
     init, first, second = split(WHOLE)
     assert isinstance(init, InitSegment)
     assert isinstance(first, FragmentSegment)

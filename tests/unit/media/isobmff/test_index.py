@@ -66,7 +66,7 @@ def test_times_are_those_of_the_edit_list(tmp_path: Path) -> None:
     assert entry["duration"] == 3000
 
 
-def test_what_lies_before_zero_is_not_counted(tmp_path: Path) -> None:
+def test_samples_before_zero_are_not_counted(tmp_path: Path) -> None:
     entry = sound_entry("mp4a", box("esds", ESDS))
     track = BoxTrack(handler=b"soun", entry=entry, edits=((0, 21),))
     primed = write(tmp_path / "2.mp4", track, *seconds(2021, 1000))

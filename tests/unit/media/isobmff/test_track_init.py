@@ -20,7 +20,7 @@ from tests.support.mp4_boxes import (
 )
 
 
-def test_pictures_are_described() -> None:
+def test_video_tracks_are_described() -> None:
     data = init_segment(BoxTrack(timescale=12_800, number=7))
     init = parse_init(data)
     assert (init.type, init.number, init.timescale, init.shift) == ("video", 7, 12_800, 0)
@@ -30,7 +30,7 @@ def test_pictures_are_described() -> None:
     assert (init.defaults.duration, init.defaults.size_bytes) == (40, 10)
 
 
-def test_sound_is_described() -> None:
+def test_audio_tracks_are_described() -> None:
     entry = sound_entry("mp4a", box("esds", ESDS), channels=6, rate_hz=44_100)
     init = parse_init(init_segment(BoxTrack(handler=b"soun", entry=entry, timescale=44_100)))
     assert (init.type, init.codec) == ("audio", "mp4a.40.2")
@@ -113,7 +113,7 @@ def test_codecs_of_sound_have_the_names_browsers_know(entry: bytes, codec: str) 
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_no_track_is_refused(data: bytes, message: str) -> None:
+def test_files_without_a_track_are_refused(data: bytes, message: str) -> None:
     with pytest.raises(UnreadableMedia, match=message):
         parse_init(data)
 

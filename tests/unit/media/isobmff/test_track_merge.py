@@ -53,7 +53,7 @@ def packets(data: bytes) -> list[list[tuple[Fraction, bytes]]]:
     return found
 
 
-def test_files_that_all_call_their_track_1() -> None:
+def test_tracks_with_equal_numbers_are_renumbered() -> None:
     files = [
         sound_file(1000, delay=Fraction(0), tone_hz=300),
         sound_file(90_000, delay=Fraction(1, 2), tone_hz=500),
@@ -80,13 +80,13 @@ def test_files_that_all_call_their_track_1() -> None:
         assert [stream.id for stream in container.streams] == [4, 7, 9]
 
 
-def test_an_index_of_another_file_is_not_passed_on() -> None:
+def test_segment_indexes_are_removed() -> None:
     _, [fragment, *_] = cut(sound_file(1000, delay=Fraction(0), tone_hz=300))
     sidx = (12).to_bytes(4, "big") + b"sidx" + bytes(4)
     passed = TrackRenumberer(2, sequence=1).feed(sidx + fragment)
     assert [box.kind for box in boxes_in(passed)] == ["free", "moof", "mdat"]
 
 
-def test_no_init_segment() -> None:
+def test_an_empty_init_segment_is_refused() -> None:
     with pytest.raises(UnreadableMedia):
         merge_init_segments({1: b""})

@@ -19,7 +19,7 @@ def test_bounds_are_whole_frames_just_after_the_cuts(fps: Fraction) -> None:
         assert 0 <= bound - cut < AAC_FRAME
 
 
-def test_a_moment_at_the_end_may_have_no_sound_of_its_own() -> None:
+def test_a_short_last_segment_may_have_no_audio() -> None:
     # One frame at 120 a second is shorter than an AAC frame, and the one before reaches over it.
     bounds = audio_bounds([480, 1], fps=Fraction(120), rate_hz=48_000)
     assert [end - start for start, end in pairwise(bounds)] == [188 * AAC_FRAME, 0]

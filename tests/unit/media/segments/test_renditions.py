@@ -42,7 +42,7 @@ def test_renditions_are_never_larger_than_their_source(
     assert [f"{size.width_px}x{size.height_px}" for size in sizes] == lesser
 
 
-def test_smaller_pictures_need_less() -> None:
+def test_smaller_renditions_have_lower_bit_rates() -> None:
     bits = [
         max_bits_per_s(RenditionSize(*size), Fraction(30)) for size in ((1920, 1080), (640, 360))
     ]
@@ -50,7 +50,7 @@ def test_smaller_pictures_need_less() -> None:
     assert bits[0] / 9 < bits[1] < bits[0] / 4
 
 
-def test_a_smaller_picture_needs_less_than_its_source() -> None:
+def test_a_smaller_rendition_has_a_lower_bit_rate_than_its_source() -> None:
     source, smaller = RenditionSize(1280, 720), RenditionSize(640, 360)
     assert 200_000 < scaled_bits_per_s(1_000_000, of=source, size=smaller) < 500_000
     assert scaled_bits_per_s(10, of=source, size=smaller) == 100_000
@@ -63,7 +63,7 @@ def test_the_first_segments_are_short_and_a_tail_is_joined() -> None:
     assert segment_bounds([0], 30_000, timescale=1000) == (0, 30_000)
 
 
-def test_what_is_encoded_starts_short_though_keyframes_are_far_apart() -> None:
+def test_encoded_renditions_start_with_short_segments() -> None:
     frames = list(range(0, 16_000, 40))
     copied = (0, 5320, 10_640, 16_000)
     encoded = with_short_start(copied, frames, timescale=1000)
@@ -73,7 +73,7 @@ def test_what_is_encoded_starts_short_though_keyframes_are_far_apart() -> None:
 
 
 @given(st.sets(st.integers(1, 10**6), max_size=300), st.integers(1, 3000))
-def test_segments_begin_with_frames_and_leave_no_gap(later: set[int], timescale: int) -> None:
+def test_segments_start_at_frames_without_gaps(later: set[int], timescale: int) -> None:
     frames = [0, *sorted(later)]
     bounds = segment_bounds(frames, frames[-1] + 1, timescale=timescale)
     assert bounds[0] == 0
@@ -82,7 +82,7 @@ def test_segments_begin_with_frames_and_leave_no_gap(later: set[int], timescale:
     assert all(before < after for before, after in pairwise(bounds))
 
 
-def test_an_outline_survives_json() -> None:
+def test_an_outline_survives_a_json_round_trip() -> None:
     rendition = Rendition(
         id="high",
         is_copy=True,

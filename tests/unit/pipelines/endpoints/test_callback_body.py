@@ -34,7 +34,7 @@ def failed(**error: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_read(body: Any, callback: Any) -> None:
+def test_callback_bodies_are_read(body: Any, callback: Any) -> None:
     assert read_callback(body) == callback
 
 
@@ -60,7 +60,7 @@ def test_read(body: Any, callback: Any) -> None:
         (failed(message="m", why=1), "error.why", "unknown_field"),
     ],
 )
-def test_refused(body: Any, path: str, code: str) -> None:
+def test_invalid_callback_bodies_are_refused(body: Any, path: str, code: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         read_callback(body)
     assert caught.value.details["issues"] == [{"path": path, "code": code}]

@@ -43,11 +43,11 @@ def code_of(verdict: AttemptResult) -> str:
 
 
 @pytest.mark.parametrize("status", [200, 201, 203, 204, 299])
-def test_nothing_in_a_good_answer_is_an_empty_output(status: int) -> None:
+def test_an_empty_successful_response_is_an_empty_output(status: int) -> None:
     assert result_of(status, b" \r\n") == AttemptSucceeded(StepOutput())
 
 
-def test_an_output() -> None:
+def test_a_successful_response_is_an_output() -> None:
     assert result_of(200, b'{"metadata": {"n": 1}}') == AttemptSucceeded(StepOutput({"n": 1}))
 
 
@@ -64,7 +64,7 @@ def test_retryable_statuses(status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308, 304, 400, 401, 403, 404, 410, 422, 425])
-def test_refused_for_good(status: int) -> None:
+def test_permanent_statuses_are_not_retryable(status: int) -> None:
     verdict = result_of(status, retry_after="7", location="https://elsewhere.example/")
     assert code_of(verdict) == "endpoint_refused"
     assert isinstance(verdict, AttemptFailed)
@@ -93,7 +93,7 @@ def test_an_invalid_output_fails_the_attempt(content: bytes) -> None:
     assert not verdict.is_retryable
 
 
-def test_compressed_answers_are_refused() -> None:
+def test_compressed_responses_are_refused() -> None:
     assert code_of(result_of(200, b"\x1f\x8b", content_encoding="gzip")) == "endpoint_refused"
 
 
@@ -124,11 +124,11 @@ def test_annotations_lie_inside_the_window_and_on_tracks_of_the_file() -> None:
         ("Tue, 01 Jan 2030 00:02:00 -0000", 120),
     ],
 )
-def test_retry_after(text: str, seconds: int) -> None:
+def test_retry_after_is_parsed_and_limited(text: str, seconds: int) -> None:
     assert retry_after_s({"retry-after": text}, now=NOW) == seconds
 
 
-def test_no_answer() -> None:
+def test_connection_errors_are_retryable_and_refusals_are_not() -> None:
     lost = result_of_error(FetchFailed("x: the connection failed", host="x"))
     assert (lost.failure.code, lost.is_retryable) == ("endpoint_unavailable", True)
     refused = result_of_error(FetchRefused("x: private", rule="address", host="x"))
