@@ -33,6 +33,14 @@ def test_text_may_lie_one_pixel_apart() -> None:
     assert compare(composed(frame((40, 41))), frame((40, 40))).is_close
 
 
+def test_colours_that_no_screen_shows_count_as_the_nearest_that_it_shows() -> None:
+    # A green that is brighter and more saturated than that of RGB.
+    green, half = np.full((HEIGHT, WIDTH), 190, np.uint8), np.full((90, 160), 20, np.uint8)
+    pixels = np.full((HEIGHT, WIDTH, 4), (0, 255, 0, 255), np.uint8)
+    assert compare(Picture(green, half, half), pixels).is_close
+    assert not compare(Picture(green - 40, half, half), pixels).is_close
+
+
 def test_a_missing_or_added_word_is_detected() -> None:
     both, one = frame((40, 40), (100, 90)), frame((40, 40))
     assert not compare(composed(one), both).is_close

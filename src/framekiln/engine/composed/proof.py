@@ -12,7 +12,8 @@ from framekiln.capture.framebuffer import Pixels
 from framekiln.compositor.picture import Picture, Plane
 from framekiln.engine.composed.errors import ComposedFramesDiffer
 from framekiln.engine.film_plan import FilmSlice
-from framekiln.pixels.conversion import Planes, bgra_to_yuv420
+from framekiln.pixels.colours import BT709_LIMITED
+from framekiln.pixels.conversion import Planes, bgra_to_yuv420, rgba_to_yuv420, yuv_to_rgba
 
 MIN_SSIM: Final = 0.98
 MAX_BLOCK: Final = 8.0
@@ -58,13 +59,18 @@ def checked_frames(slice_: FilmSlice, changes: list[int]) -> frozenset[int]:
 
 
 def compare(composed: Picture, filmed: Pixels) -> Likeness:
-    """Compare a composed frame with Chromium's, in the planes that are encoded."""
+    """Compare a composed frame with Chromium's, in the planes that are encoded.
+
+    Planes of a video may hold colours that screens, and so Chromium, cannot show: these are brought
+    to the nearest that can be seen.
+    """
     height, width = filmed.shape[:2]
     planes = Planes.empty(width, height)
     bgra_to_yuv420(filmed, planes)
-    pairs = zip((composed.y, composed.u, composed.v), planes.all, (1, 2, 2), strict=True)
+    ours, theirs = _seen(Planes(composed.y, composed.u, composed.v)), _seen(planes)
+    pairs = zip(ours.all, theirs.all, (1, 2, 2), strict=True)
     block = max(_worst_block(one, other, _BLOCK // size) for one, other, size in pairs)
-    return Likeness(_ssim(composed.y, planes.luma), block)
+    return Likeness(_ssim(ours.luma, theirs.luma), block)
 
 
 def check(number: int, composed: Picture, filmed: Pixels) -> None:
@@ -75,6 +81,16 @@ def check(number: int, composed: Picture, filmed: Pixels) -> None:
             f"frame {number} has an SSIM of {likeness.ssim:.4f} and differs by"
             f" {likeness.block:.1f} in its worst block"
         )
+
+
+def _seen(planes: Planes) -> Planes:
+    """Return planes without colours that RGB does not have."""
+    height, width = planes.luma.shape
+    rgba = np.empty((height, width, 4), np.uint8)
+    yuv_to_rgba(planes, BT709_LIMITED, rgba)
+    seen = Planes.empty(width, height)
+    rgba_to_yuv420(rgba, seen)
+    return seen
 
 
 def _means(plane: Floats, block: int) -> Floats:
