@@ -13,6 +13,7 @@ import {
   translation,
   type Affine,
 } from "../src/motion/affine.ts";
+import { parseClipPath } from "../src/motion/clip_path.ts";
 import { redrawnProperties } from "../src/motion/effects.ts";
 import { fitPicture } from "../src/motion/fit_picture.ts";
 import { paintOrder, type PaintNode } from "../src/motion/paint_order.ts";
@@ -96,4 +97,14 @@ test("a picture lies in its box as object-fit and object-position say", () => {
   assert.deepEqual(at("none", "5px 100%"), [15, -30, 415, 70]);
   assert.deepEqual(at("scale-down"), at("contain"));
   assert.equal(at("contain", "calc(50% + 3px) 0px"), null);
+});
+
+test("clip paths that are boxes or circles are read, and others are not", () => {
+  const at = (value: string) => parseClipPath(value, [10, 20, 110, 70]);
+  assert.equal(at("none"), null);
+  assert.deepEqual(at("inset(0px 25% 10px)"), { box: [35, 20, 85, 60], radiusPx: 0 });
+  assert.deepEqual(at("inset(10% 0px round 4px)"), { box: [10, 25, 110, 65], radiusPx: 4 });
+  assert.deepEqual(at("circle(30px at 50% 50%)"), { box: [30, 15, 90, 75], radiusPx: 30 });
+  assert.equal(at("polygon(0px 0px, 1px 1px, 2px 0px)"), undefined);
+  assert.equal(at("inset(calc(10% + 3px) 0px)"), undefined);
 });

@@ -26,7 +26,14 @@ from tests.support.timeouts import FILM_LIMITS
 
 FRAMES = 60
 MIN_SSIM, MIN_MEAN_SSIM = 0.99, 0.995
-GOLDENS = ("kinetic-type", "news-ticker", "slideshow-with-music", "world-text")
+GOLDENS = (
+    "kinetic-type",
+    "layered-title",
+    "news-ticker",
+    "slideshow-with-music",
+    "split-screen",
+    "world-text",
+)
 
 PAGE = """<!doctype html><style>
 html, body { margin: 0; height: 100%; background: linear-gradient(#124, #335); color: #fff;
@@ -88,6 +95,21 @@ def test_goldens_look_the_same_composed_and_filmed(
     assets = LocalAssets(tmp_path, stock_makers())
     film = FilmOrder(GoldenComposition(FOLDER / name).html, assets=assets)
     check(list(likenesses(film, browser, every=4)))
+
+
+CLIPPED = """<style>body { margin: 0; background: #234 } div { position: absolute; inset: 20px }
+  #wipe { background: linear-gradient(90deg, #c60, #06c); animation: wipe 2s linear both }
+  #hole { background: #fff; animation: open 2s linear both }
+  p { margin: 30px; font: 24px "DejaVu Sans"; animation: fade 1s both }
+  @keyframes wipe { from { clip-path: inset(0 100% 10px 0) } to { clip-path: inset(0) } }
+  @keyframes open { from { clip-path: circle(0px at 50% 50%) }
+    to { clip-path: circle(60px at 40% 50%) } }
+  @keyframes fade { from { opacity: 0 } }</style>
+  <div id="wipe"><p>Wiped</p></div><div id="hole"><p>Opened</p></div>"""
+
+
+def test_clip_paths_that_change(browser: Browser) -> None:
+    check(list(likenesses(order(CLIPPED), browser, every=2)))
 
 
 def test_moves_by_whole_pixels_are_exact(browser: Browser) -> None:

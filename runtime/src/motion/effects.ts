@@ -1,6 +1,8 @@
 /** Which animated properties only move a finished picture, and which draw another one. No DOM. */
 
-const PLACED = new Set(["transform", "translate", "rotate", "scale", "opacity", "visibility"]);
+const PLACED = new Set([
+  ...["transform", "translate", "rotate", "scale", "opacity", "visibility", "clipPath"],
+]);
 /** What a keyframe says about itself. */
 const OWN = new Set(["offset", "computedOffset", "easing", "composite"]);
 

@@ -18,7 +18,8 @@ export function describeElement(element: Element, style: CSSStyleDeclaration): E
     groups: groupingOf(style),
     clips: style.overflowX !== "visible" || style.overflowY !== "visible",
     radiusPx: roundingOf(element),
-    isPlaced: style.opacity !== "1" || transforms.some((value) => value !== "none"),
+    isPlaced:
+      style.opacity !== "1" || [...transforms, style.clipPath].some((value) => value !== "none"),
   };
 }
 
@@ -60,7 +61,6 @@ function hasContent(content: string): boolean {
 
 function groupingOf(style: CSSStyleDeclaration): string {
   if (style.filter !== "none") return "a filter";
-  if (style.clipPath !== "none") return "a clip-path";
   if (style.maskImage !== "none") return "a mask";
   return "";
 }

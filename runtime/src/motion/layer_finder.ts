@@ -21,7 +21,7 @@ export interface ElementFacts extends Stacking {
   readonly clips: boolean;
   /** Of its corners, if it clips; null if they are not the same. */
   readonly radiusPx: number | null;
-  /** Whether it fades or transforms all that is in it, although it never changes. */
+  /** Whether it fades, transforms or clips all that is in it, although it never changes. */
   readonly isPlaced: boolean;
 }
 

@@ -10,6 +10,7 @@ import { FrameCanvas, onlyNoteFrames } from "../frame_canvas.ts";
 import { selectorOf } from "../selector.ts";
 import {
   about,
+  IDENTITY,
   multiply,
   parseRotate,
   parseScale,
@@ -18,6 +19,7 @@ import {
 } from "./affine.ts";
 import { baselineOf } from "./baseline.ts";
 import { areSame, boxOf, innerBox, inkBox, isInside, unionOf, type Box } from "./boxes.ts";
+import { parseClipPath } from "./clip_path.ts";
 import { describeElement } from "./element_facts.ts";
 import { drawnElements, drawnParent, isShown } from "./flat_tree.ts";
 import { describeFootage, footageMs, type FootageReport } from "./footage.ts";
@@ -50,7 +52,10 @@ export interface LayerReport {
 
 /** Of consecutive frames. */
 export interface Samples {
-  /** For each frame and mover: whether it is seen, its opacity, and the matrix around its origin. */
+  /**
+   * For each frame and mover: whether it is seen, its opacity, the matrix around its origin, and the
+   * box of its clip path where nothing has moved, with its radius: -1 if there is none.
+   */
   readonly movers: readonly number[];
   /** For each frame and layer with a video: when in its source, in milliseconds. */
   readonly footage: readonly number[];
@@ -76,8 +81,11 @@ const MAX_ELEMENTS = 4000;
 const MAX_OBSTACLES = 20;
 const NEUTRAL = {
   ...{ transition: "none", transform: "none", translate: "none", rotate: "none", scale: "none" },
-  ...{ opacity: "1", visibility: "visible" },
+  ...{ opacity: "1", visibility: "visible", "clip-path": "none" },
 };
+
+const NO_CLIP = [0, 0, 0, 0, -1];
+const HIDDEN: readonly number[] = [0, 0, ...IDENTITY, ...NO_CLIP];
 
 export class PageLayers {
   private readonly driver: Driven;
@@ -282,10 +290,13 @@ export class PageLayers {
     return obstacles;
   }
 
-  private stateOf(mover: HTMLElement): number[] | string {
+  private stateOf(mover: HTMLElement): readonly number[] | string {
     const style = getComputedStyle(mover);
-    if (!isShown(mover) || style.visibility !== "visible") return [0, 0, 1, 0, 0, 1, 0, 0];
-    const [left, top, right, bottom] = this.rests.get(mover) ?? [0, 0, 0, 0];
+    if (!isShown(mover) || style.visibility !== "visible") return HIDDEN;
+    const rest = this.rests.get(mover) ?? [0, 0, 0, 0];
+    const [left, top, right, bottom] = rest;
+    const clip = parseClipPath(style.clipPath, rest);
+    if (clip === undefined) return "a clip-path of another shape";
     const parts = [
       parseTranslate(style.translate, right - left, bottom - top),
       parseRotate(style.rotate),
@@ -296,7 +307,8 @@ export class PageLayers {
     const [translate, rotate, scale, transform] = parts;
     if (!translate || !rotate || !scale || !transform) return "a transform in space";
     const own = multiply(multiply(translate, rotate), multiply(scale, transform));
-    return [1, Number(style.opacity), ...about(own, left + x, top + y)];
+    const cut = clip === null ? NO_CLIP : [...clip.box, clip.radiusPx];
+    return [1, Number(style.opacity), ...about(own, left + x, top + y), ...cut];
   }
 }
 

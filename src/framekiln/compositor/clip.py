@@ -1,6 +1,7 @@
-"""Cuts a placed picture to a rectangle of whole pixels, with odd edges and round corners."""
+"""Cuts a placed picture to a rectangle: with odd edges, round corners, or between pixels."""
 
 import numpy as np
+import numpy.typing as npt
 
 from framekiln.compositor.masks import masked, rounded_mask
 from framekiln.compositor.picture import crop_picture
@@ -36,3 +37,21 @@ def round_placed(placed: PlacedPicture, box: PixelRect, radius_px: float) -> Pla
     if int(cut.min(initial=255)) == 255 and seen == placed.rect:
         return placed
     return PlacedPicture(masked(placed.picture, mask), placed.left, placed.top)
+
+
+def soften_placed(placed: PlacedPicture, edges: tuple[float, float, float, float]) -> PlacedPicture:
+    """Return a picture cut to left, top, right and bottom between pixels, which cover in part."""
+    left, top, right, bottom = edges
+    across = _coverage(placed.rect.left, placed.rect.right, left, right)
+    down = _coverage(placed.rect.top, placed.rect.bottom, top, bottom)
+    if across.min(initial=1) == 1 and down.min(initial=1) == 1:
+        return placed
+    mask = np.rint(np.outer(down, across) * 255).astype(np.uint8)
+    return PlacedPicture(masked(placed.picture, mask), placed.left, placed.top)
+
+
+def _coverage(first: int, end: int, low: float, high: float) -> npt.NDArray[np.float64]:
+    """Return how much of each pixel lies between two edges."""
+    pixels = np.arange(first, end, dtype=np.float64)
+    covered = np.minimum(pixels + 1, high) - np.maximum(pixels, low)
+    return np.asarray(np.clip(covered, 0.0, 1.0), np.float64)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from framekiln.compositor.clip import clip_placed, round_placed
+from framekiln.compositor.clip import clip_placed, round_placed, soften_placed
 from framekiln.compositor.picture import picture_of_rgba
 from framekiln.compositor.placement import PlacedPicture
 from framekiln.compositor.rect import PixelRect
@@ -38,3 +38,12 @@ def test_corners_are_round_also_of_a_part_of_the_box() -> None:
     assert np.array_equal(whole, whole.T)
     assert int(whole[-1, -1]) == 255
     assert round_placed(cut, PixelRect(0, 0, 40, 40), 2) is cut
+
+
+def test_edges_between_pixels_cover_these_in_part() -> None:
+    placed = PlacedPicture(WHITE, 4, 4)
+    alpha = soften_placed(placed, (5.25, 0, 20, 10.5)).picture.alpha
+    assert alpha is not None
+    assert alpha[0].tolist() == [0, 191, *[255] * 6]
+    assert alpha[:, 7].tolist() == [*[255] * 6, 128, 0]
+    assert soften_placed(placed, (4, 3.5, 12.1, 20)) is placed

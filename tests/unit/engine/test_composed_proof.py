@@ -61,7 +61,7 @@ def test_both_ends_and_both_sides_of_each_change_are_checked_in_every_run() -> N
 
 
 def test_changes_are_instants_where_something_appears_or_disappears() -> None:
-    rest = (1, 0, 0, 1, 0, 0)
+    rest = (1, 0, 0, 1, 0, 0, *(0, 0, 0, 0, -1))
     seen = [(1, 0), (1, 0.5), (1, 1), (0, 0)]
     movers = [value for each in seen for value in (*each, *rest)]
     states = MotionStates(10, PageLayers((), 1), {"movers": movers, "footage": []})

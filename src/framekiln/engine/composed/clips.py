@@ -2,16 +2,33 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor
+from math import ceil, floor
 from typing import Final
 
-from framekiln.compositor.clip import clip_placed, round_placed
+from framekiln.compositor.clip import clip_placed, round_placed, soften_placed
 from framekiln.compositor.placement import Matrix, PlacedPicture
 from framekiln.compositor.rect import PixelRect
 from framekiln.engine.composed.errors import NotComposable
-from framekiln.engine.composed.page_layers import LayerClip, MoverState, PageLayer, joined_matrix
+from framekiln.engine.composed.page_layers import (
+    Box,
+    LayerClip,
+    MoverState,
+    PageLayer,
+    joined_matrix,
+)
 
 _SAME: Final = 1e-3
+# Nearer to whole pixels than this, Chromium does not cut between them.
+_NEARLY_WHOLE: Final = 0.11
+
+
+@dataclass(frozen=True)
+class _CutBox:
+    rect: PixelRect
+    """Around it, in whole pixels."""
+    radius_px: float
+    edges: Box | None
+    """Where it ends between pixels, if it does."""
 
 
 @dataclass(frozen=True)
@@ -19,43 +36,67 @@ class LayerCut:
     """All clips of a layer in one frame; equal for equal cuts."""
 
     rect: PixelRect
-    rounded: tuple[tuple[PixelRect, float], ...]
-    """Boxes with round corners, and the radius of each."""
+    shaped: tuple[_CutBox, ...]
+    """Those that are more than rectangles of whole pixels."""
 
     def apply(self, placed: PlacedPicture) -> PlacedPicture | None:
         """Return what is left of a picture; None if that is nothing."""
         cut = clip_placed(placed, self.rect)
-        for box, radius_px in self.rounded:
-            if cut is not None:
-                cut = round_placed(cut, box, radius_px)
+        for box in self.shaped:
+            if cut is not None and box.radius_px > 0:
+                cut = round_placed(cut, box.rect, box.radius_px)
+            elif cut is not None and box.edges is not None:
+                cut = soften_placed(cut, box.edges)
         return cut
 
 
-def cut_of(layer: PageLayer, movers: Sequence[MoverState]) -> LayerCut | None:
-    """Return what a layer is cut to; None if it is whole."""
-    if not layer.clips:
+def cut_of(
+    layer: PageLayer, movers: Sequence[MoverState], around_footage: frozenset[int]
+) -> LayerCut | None:
+    """Return what a layer is cut to; None if it is whole.
+
+    Chromium cuts overflow at the nearest pixels. It cuts clip paths between pixels, but around
+    them if there is a video inside, which is a surface of its own.
+    """
+    chain = [movers[number] for number in layer.chain]
+    boxes = [_overflow(clip, joined_matrix(chain[: clip.depth])) for clip in layer.clips]
+    for depth, (number, state) in enumerate(zip(layer.chain, chain, strict=True), 1):
+        if state.clip is not None:
+            path = LayerClip(state.clip[0], depth, state.clip[1])
+            matrix = joined_matrix(chain[:depth])
+            boxes.append(_path(path, matrix, is_whole=number in around_footage))
+    if not boxes:
         return None
-    boxes = [
-        _moved(clip, joined_matrix([movers[number] for number in layer.chain[: clip.depth]]))
-        for clip in layer.clips
-    ]
-    rect = boxes[0][0]
-    for box, _ in boxes[1:]:
-        rect = rect.intersection(box)
-    return LayerCut(rect, tuple(each for each in boxes if each[1] > 0))
+    rect = boxes[0].rect
+    for box in boxes[1:]:
+        rect = rect.intersection(box.rect)
+    return LayerCut(rect, tuple(box for box in boxes if box.radius_px > 0 or box.edges))
 
 
-def _moved(clip: LayerClip, matrix: Matrix) -> tuple[PixelRect, float]:
+def _overflow(clip: LayerClip, matrix: Matrix) -> _CutBox:
+    left, top, right, bottom = (floor(edge + 0.5) for edge in _edges(clip, matrix))
+    return _CutBox(PixelRect(left, top, right, bottom), clip.radius_px * float(matrix[0, 0]), None)
+
+
+def _path(clip: LayerClip, matrix: Matrix, *, is_whole: bool) -> _CutBox:
+    edges = _edges(clip, matrix)
+    away = max(abs(edge - floor(edge + 0.5)) for edge in edges)
+    if clip.radius_px > 0 or (away < _NEARLY_WHOLE and not is_whole):
+        return _overflow(clip, matrix)
+    around = PixelRect(
+        floor(edges[0] + _SAME),
+        floor(edges[1] + _SAME),
+        ceil(edges[2] - _SAME),
+        ceil(edges[3] - _SAME),
+    )
+    return _CutBox(around, 0.0, None if is_whole else edges)
+
+
+def _edges(clip: LayerClip, matrix: Matrix) -> Box:
     (wide, slant, x), (lean, high, y), _ = matrix.tolist()
     if abs(slant) + abs(lean) > _SAME or wide < 0 or high < 0:
         raise NotComposable("a clip is turned")
     if clip.radius_px > 0 and abs(wide - high) > _SAME:
         raise NotComposable("round corners are stretched")
     left, top, right, bottom = clip.box
-    box = PixelRect(
-        floor(left * wide + x + 0.5),
-        floor(top * high + y + 0.5),
-        floor(right * wide + x + 0.5),
-        floor(bottom * high + y + 0.5),
-    )
-    return box, clip.radius_px * wide
+    return left * wide + x, top * high + y, right * wide + x, bottom * high + y

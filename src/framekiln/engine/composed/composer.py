@@ -48,6 +48,9 @@ class FrameComposer:
         self._canvas = PixelRect(0, 0, page.size.width_px, page.size.height_px)
         self._drawings = Drawings(page)
         self._footage = FootageFrames(page)
+        self._around_footage = frozenset(
+            mover for layer in page.layers.footage for mover in layer.chain
+        )
         self._states: MotionStates | None = None
         self._frame = 0
         self._placed: dict[int, tuple[Hashable, PlacedPicture | None]] = {}
@@ -142,7 +145,7 @@ class FrameComposer:
         drawing = self._drawings.get(layer, shown.scale) if footage is None else None
         if footage is None and drawing is None:
             return None
-        cut = cut_of(layer, movers)
+        cut = cut_of(layer, movers, self._around_footage)
         content = shown.scale if footage is None else footage.key
         key = (content, tuple(shown.matrix[:2].ravel().tolist()), cut)
         if number not in self._placed or self._placed[number][0] != key:

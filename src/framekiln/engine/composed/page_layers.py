@@ -17,7 +17,7 @@ from framekiln.engine.page.queries import source_address
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom, in CSS pixels of the page where nothing has moved."""
 
-_VALUES = 8
+_VALUES = 13
 _SAME_PX = 0.01
 
 
@@ -133,6 +133,8 @@ class MoverState:
     is_visible: bool
     opacity: float
     matrix: Matrix
+    clip: tuple[Box, float] | None
+    """What its clip path leaves, with the radius of the corners, where nothing has moved."""
 
 
 class MotionStates:
@@ -167,9 +169,10 @@ class MotionStates:
 
 
 def _state(values: list[float]) -> MoverState:
-    visible, opacity, a, b, c, d, e, f = values
+    visible, opacity, a, b, c, d, e, f, *box, radius_px = values
     matrix = np.array([[a, c, e], [b, d, f], [0, 0, 1]], np.float64)
-    return MoverState(bool(visible), min(1.0, max(0.0, opacity)), matrix)
+    clip = None if radius_px < 0 else (_box(box), radius_px)
+    return MoverState(bool(visible), min(1.0, max(0.0, opacity)), matrix, clip)
 
 
 def joined_matrix(states: Sequence[MoverState]) -> Matrix:
