@@ -58,7 +58,7 @@ def codes(pictures: list[Picture]) -> list[int | None]:
 
 @pytest.mark.parametrize("waits", ["sync", "microtask", "timer", "frames", "fetch"])
 @pytest.mark.parametrize("driven_by", ["bridge", "calls"])
-def test_every_frame_is_the_one_asked_for(
+def test_every_frame_is_the_requested_one(
     browser: Browser, tmp_path: Path, driven_by: str, waits: str
 ) -> None:
     order = order_of(tmp_path, drivenBy=driven_by, waits=waits)
@@ -71,7 +71,7 @@ def test_every_frame_is_the_one_asked_for(
     )
 
 
-def test_screenshots_show_the_same(browser: Browser, tmp_path: Path) -> None:
+def test_screenshots_show_the_same_frames(browser: Browser, tmp_path: Path) -> None:
     order = order_of(tmp_path)
     raw = film(browser, order, tmp_path / "raw.mp4")
     shots = replace(order, grabbing=GrabMethod.SCREENSHOT)
@@ -82,7 +82,7 @@ def test_screenshots_show_the_same(browser: Browser, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fps", [Fraction(30000, 1001), Fraction(25)], ids=str)
-def test_the_page_gets_rate_and_window(browser: Browser, tmp_path: Path, fps: Fraction) -> None:
+def test_the_runtime_gets_rate_and_window(browser: Browser, tmp_path: Path, fps: Fraction) -> None:
     order = replace(order_of(tmp_path), fps=fps)
     rendered = film(browser, order, tmp_path / "film.mp4")
     # The bundle's codes count tenths of a second, whatever the film's rate.
@@ -102,7 +102,7 @@ def test_a_page_without_a_strip_is_filmed(browser: Browser, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("grabbing", GrabMethod)
-def test_a_page_out_of_step_is_found_out(
+def test_a_page_that_shows_another_frame_fails(
     browser: Browser, tmp_path: Path, grabbing: GrabMethod
 ) -> None:
     order = replace(order_of(tmp_path, lateFrom=6), grabbing=grabbing)
@@ -111,7 +111,9 @@ def test_a_page_out_of_step_is_found_out(
 
 
 @pytest.mark.parametrize("driven_by", ["bridge", "calls"])
-def test_the_page_s_sound_is_the_film_s(browser: Browser, tmp_path: Path, driven_by: str) -> None:
+def test_the_sound_of_the_runtime_is_that_of_the_film(
+    browser: Browser, tmp_path: Path, driven_by: str
+) -> None:
     order = replace(order_of(tmp_path, drivenBy=driven_by), duration_ms=2500)
     rendered = film(browser, order, tmp_path / "film.mp4")
     sound = decode_audio(rendered.path)
@@ -122,7 +124,7 @@ def test_the_page_s_sound_is_the_film_s(browser: Browser, tmp_path: Path, driven
 
 
 @pytest.mark.parametrize("driven_by", ["bridge", "calls"])
-def test_a_slice_begins_anywhere(browser: Browser, tmp_path: Path, driven_by: str) -> None:
+def test_a_slice_can_start_at_any_frame(browser: Browser, tmp_path: Path, driven_by: str) -> None:
     order = order_of(tmp_path, drivenBy=driven_by)
     whole, path = tmp_path / "whole.mp4", tmp_path / "slice.mp4"
     with open_page_renderer(order, browser, FILM_LIMITS) as stage:
@@ -156,7 +158,7 @@ INFO = {"width": 320, "height": 180, "fps": 10, "durationMs": 500}
     [(INFO, FrameSize(320, 180), 5), (None, FrameSize(1280, 720), 30)],
     ids=["as it says of itself", "as its root is"],
 )
-def test_what_is_not_asked_for_comes_from_the_page(
+def test_missing_options_come_from_the_page(
     browser: Browser, tmp_path: Path, info: dict[str, int] | None, size: FrameSize, frames: int
 ) -> None:
     order = order_of(tmp_path, info=info)
@@ -203,7 +205,7 @@ NEVER_THERE = {
 
 
 @pytest.mark.parametrize(("own", "words"), NEVER_THERE.values(), ids=NEVER_THERE)
-def test_waiting_is_bounded(
+def test_waiting_for_the_runtime_is_limited(
     browser: Browser, tmp_path: Path, own: dict[str, Any], words: str
 ) -> None:
     order = order_of(tmp_path, **own)
@@ -225,7 +227,7 @@ class OnePicture:
         return LocalAsset(self._path, "image/png")
 
 
-def test_the_service_it_asks_for_is_answered_by_path(browser: Browser, tmp_path: Path) -> None:
+def test_requests_to_the_service_are_answered_by_path(browser: Browser, tmp_path: Path) -> None:
     picture = tmp_path / "picture"
     picture.write_text("a picture")
     order = order_of(tmp_path, image="https://elsewhere.example/a b.png")

@@ -56,7 +56,7 @@ def codes_in(path: Path) -> list[int | None]:
     ("src", "by"),
     [("./clip.mp4", "address"), ("http://127.0.0.1/clip.mp4", "address"), ("/clip.mp4", "index")],
 )
-def test_a_clip_in_the_bundle_is_seen_and_heard(
+def test_a_clip_of_the_bundle_is_shown_and_heard(
     browser: Browser, tmp_path: Path, src: str, by: str
 ) -> None:
     page = one_source_page(src, by=by, from_ms=2000, length_ms=2500)
@@ -71,7 +71,7 @@ def test_a_clip_in_the_bundle_is_seen_and_heard(
 
 
 @pytest.mark.parametrize(("from_ms", "beeps_s"), [(0, [0]), (900, [0.1])])
-def test_a_clip_that_browsers_cannot_take_as_it_is_is_encoded(
+def test_a_clip_that_browsers_do_not_play_is_encoded(
     browser: Browser, tmp_path: Path, from_ms: int, beeps_s: list[float]
 ) -> None:
     page = one_source_page("clip.webm", from_ms=from_ms, length_ms=1000)
@@ -109,7 +109,7 @@ MISSING = {
 
 @pytest.mark.parametrize("by", ["address", "index"])
 @pytest.mark.parametrize(("make", "reason"), MISSING.values(), ids=MISSING)
-def test_a_source_that_cannot_be_had_fails_the_film(
+def test_a_missing_source_fails_the_film(
     browser: Browser, tmp_path: Path, make: Callable[[Path], object], reason: str, by: str
 ) -> None:
     """Once, the film was complete, and black."""
@@ -119,7 +119,7 @@ def test_a_source_that_cannot_be_had_fails_the_film(
         make_film(order, browser, tmp_path / "film.mp4", limits=FILM_LIMITS)
 
 
-def test_a_page_is_answered_only_until_the_time_of_its_film_is_up(
+def test_requests_after_the_time_limit_of_the_film_are_refused(
     browser: Browser, tmp_path: Path
 ) -> None:
     """Time in which a page waits for us is not its own, so there is another end to it."""

@@ -136,7 +136,7 @@ def test_case_16_an_endless_animation_with_a_negative_delay(
 
 
 @pytest.mark.parametrize("where", ANIMATED)
-def test_case_17_an_svg_picture_that_moves_itself(harness: FilmHarness, where: str) -> None:
+def test_case_17_an_animated_svg_image_follows_the_film(harness: FilmHarness, where: str) -> None:
     wrapped, order = ANIMATED[where]
     svg = """<svg style="position:absolute;left:0;top:0" width="320" height="180">
     <rect width="40" height="180" fill="#fff">
@@ -208,7 +208,7 @@ def test_case_22_a_fragment_and_a_whole_document_show_the_same(harness: FilmHarn
     assert document.path.read_bytes() == fragment.path.read_bytes()
 
 
-def test_case_23_the_size_of_a_root_may_stand_in_tailwind_classes_alone(
+def test_case_23_tailwind_classes_set_the_size_of_the_root(
     harness: FilmHarness,
 ) -> None:
     html = """<ef-timegroup mode="fixed" duration="500ms" fps="10"

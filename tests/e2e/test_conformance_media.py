@@ -109,7 +109,7 @@ SILENT = {
 
 
 @pytest.mark.parametrize("name", SILENT)
-def test_case_12_what_is_muted_is_silent(
+def test_case_12_muted_elements_are_silent(
     harness: FilmHarness, media: LocalAssets, name: str
 ) -> None:
     rendered = show(harness, media, SILENT[name], 'duration="1500ms" fps="2"')
@@ -147,7 +147,7 @@ LENGTHS: dict[str, tuple[str, str, float, list[float]]] = {
 
 
 @pytest.mark.parametrize("name", LENGTHS)
-def test_case_13_sound_lasts_as_long_as_it_is_asked_for(
+def test_case_13_sound_lasts_for_the_requested_time(
     harness: FilmHarness, media: LocalAssets, name: str
 ) -> None:
     content, attributes, seconds, beeps = LENGTHS[name]

@@ -38,7 +38,7 @@ def quarters(picture: Pixels, left: int, width: int) -> list[tuple[int, int, int
     return [colour_at(picture, x, y) for x, y in points]
 
 
-def test_case_21_large_images_inside_the_html_are_there_from_the_first_frame(
+def test_case_21_large_inline_images_are_shown_from_the_first_frame(
     harness: FilmHarness, large_image: str
 ) -> None:
     place = "position:absolute;top:0;width:80px;height:180px;object-fit:fill"
@@ -131,7 +131,7 @@ def still(harness: FilmHarness, html: str, at_ms: int, *, is_transparent: bool =
 
 @pytest.mark.parametrize("at_ms", [0, 1000, 1234])
 @pytest.mark.parametrize("name", MOVING)
-def test_case_25_a_still_is_of_its_very_instant(
+def test_case_25_a_still_shows_its_exact_instant(
     harness: FilmHarness, name: str, at_ms: int
 ) -> None:
     picture = still(harness, MOVING[name], at_ms)

@@ -228,7 +228,7 @@ def test_case_20_webgl_shows_the_clear_colour_of_its_time(
         assert colour_at(picture, 20 + 5 * n, 90) == pytest.approx((255, 255, 255), abs=4)
 
 
-def test_case_27_render_data_of_the_page_is_there_for_its_scripts(harness: FilmHarness) -> None:
+def test_case_27_scripts_can_read_the_render_data(harness: FilmHarness) -> None:
     data = '<script>window.EF_RENDER_DATA = { colour: "#0000ff", bars: [1, 3] }</script>'
     use = """<script>
     const { colour, bars } = window.EF_RENDER_DATA;

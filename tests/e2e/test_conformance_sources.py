@@ -49,7 +49,7 @@ def codes_of(harness: FilmHarness, folder: Path, make: Maker, video: str = "") -
 
 
 @pytest.mark.parametrize("name", CLIPS)
-def test_the_right_source_frame_in_every_frame(
+def test_every_frame_shows_the_right_source_frame(
     harness: FilmHarness, tmp_path: Path, name: str
 ) -> None:
     clip = CLIPS[name]
@@ -59,7 +59,7 @@ def test_the_right_source_frame_in_every_frame(
 
 
 @pytest.mark.parametrize("start_ms", [33, 1000, 1017])
-def test_the_right_source_frame_from_any_start(
+def test_slices_from_any_start_show_the_right_source_frame(
     harness: FilmHarness, tmp_path: Path, start_ms: int
 ) -> None:
     clip = CLIPS["23.976"]
@@ -70,7 +70,7 @@ def test_the_right_source_frame_from_any_start(
 
 
 @pytest.mark.parametrize("degrees", [90, 180, -90])
-def test_a_turned_source_stands_upright(harness: FilmHarness, tmp_path: Path, degrees: int) -> None:
+def test_a_rotated_source_is_upright(harness: FilmHarness, tmp_path: Path, degrees: int) -> None:
     clip = small(rotation_degrees=degrees, duration_s=Fraction(1))
     assets = LocalAssets(tmp_path, {"source.mp4": partial(make_clip, clip=clip)})
     width, height = (128, 72) if degrees == 180 else (72, 128)
@@ -96,14 +96,12 @@ def cut_by_edit_list(path: Path, *, hidden_ms: int) -> None:
             written.mux(packet)
 
 
-def test_what_an_edit_list_hides_is_not_seen(harness: FilmHarness, tmp_path: Path) -> None:
+def test_frames_hidden_by_an_edit_list_are_not_shown(harness: FilmHarness, tmp_path: Path) -> None:
     shown = codes_of(harness, tmp_path, partial(cut_by_edit_list, hidden_ms=1500))
     assert shown == list(range(45, 90))
 
 
-def test_sound_and_picture_are_together_at_the_end_of_a_minute(
-    harness: FilmHarness, tmp_path: Path
-) -> None:
+def test_sound_and_picture_are_in_sync_after_a_minute(harness: FilmHarness, tmp_path: Path) -> None:
     # Rates that share no millisecond and no sample: what drifts, drifts here.
     fps = Fraction(12000, 1001)
     seconds = partial(Clip, fps=fps, width=64, height=36, sample_rate_hz=44_100)

@@ -86,7 +86,7 @@ def test_case_08_a_text_lasts_a_second_a_unit_or_as_long_as_its_parent(
     assert all(len(word_spans(picture)) == 3 for picture in rendered.pictures)
 
 
-def test_a_text_with_a_duration_goes_when_that_is_over(harness: FilmHarness) -> None:
+def test_a_text_disappears_after_its_duration(harness: FilmHarness) -> None:
     text = WORDS.replace("<ef-text", '<ef-text duration="600ms"')
     rendered = film(harness, scene(text, 'duration="1s" fps="10"', LETTERS))
     seen = [ink(picture, slice(None)) > 0 for picture in rendered.pictures]
@@ -189,7 +189,7 @@ MMM
 """
 
 
-def test_case_10_captions_may_be_a_subtitle_file(harness: FilmHarness, tmp_path: Path) -> None:
+def test_case_10_captions_can_be_a_subtitle_file(harness: FilmHarness, tmp_path: Path) -> None:
     media = LocalAssets(tmp_path, {"said.vtt": lambda path: path.write_text(SUBTITLES)})
     rendered = film(harness, captions(f'captions-src="{MEDIA_ORIGIN}said.vtt"'), media)
     segments = {frame: widths[0] for frame, widths in changes(rendered).items()}

@@ -41,7 +41,7 @@ def film_codes(
 
 @pytest.mark.parametrize("fps", RATES, ids=str)
 @pytest.mark.parametrize("driver", PageDriver)
-def test_every_frame_once_in_order_at_its_time(
+def test_every_frame_appears_once_in_order_at_its_time(
     harness: FilmHarness, driver: PageDriver, fps: Fraction
 ) -> None:
     rendered = film_codes(harness, driver, fps)
@@ -54,7 +54,7 @@ def test_every_frame_once_in_order_at_its_time(
 
 
 @pytest.mark.parametrize("fps", RATES, ids=str)
-def test_what_the_file_is(harness: FilmHarness, fps: Fraction) -> None:
+def test_the_file_has_the_expected_streams(harness: FilmHarness, fps: Fraction) -> None:
     rendered = film_codes(harness, PageDriver.CSS, fps)
     frame_count = int(Fraction(3, 2) * fps)
     found = measure_file(rendered.path)
@@ -80,7 +80,7 @@ def test_what_the_file_is(harness: FilmHarness, fps: Fraction) -> None:
     )
 
 
-def test_colours_are_the_page_s(harness: FilmHarness) -> None:
+def test_colours_match_the_page(harness: FilmHarness) -> None:
     for n, picture in enumerate(film_codes(harness, PageDriver.RAF_DOM, Fraction(30)).pictures):
         assert psnr(picture, draw_frame_code(n, WIDTH, HEIGHT)) > 30
         for cell, digit in zip(cells_of(WIDTH, HEIGHT), cell_digits(n), strict=True):
@@ -97,7 +97,9 @@ def test_greys_keep_their_range(harness: FilmHarness) -> None:
 
 
 @pytest.mark.parametrize("driver", [PageDriver.CSS, PageDriver.RAF_CANVAS, PageDriver.INTERVAL])
-def test_same_page_same_bytes_in_any_process(harness: FilmHarness, driver: PageDriver) -> None:
+def test_the_same_page_gives_the_same_bytes_in_any_process(
+    harness: FilmHarness, driver: PageDriver
+) -> None:
     fps = RATES[1]
     first = film_codes(harness, driver, fps).path.read_bytes()
     assert film_codes(harness, driver, fps).path.read_bytes() == first
@@ -107,7 +109,7 @@ def test_same_page_same_bytes_in_any_process(harness: FilmHarness, driver: PageD
 
 
 @pytest.mark.parametrize("driver", [PageDriver.WAAPI, PageDriver.RAF_CANVAS, PageDriver.TIMEOUT])
-def test_screenshots_show_what_raw_memory_shows(harness: FilmHarness, driver: PageDriver) -> None:
+def test_screenshots_and_raw_memory_show_the_same(harness: FilmHarness, driver: PageDriver) -> None:
     raw = film_codes(harness, driver, Fraction(30))
     require_raw_pixels(harness.browser, raw.film.record.fallback_reason)
     shots = film_codes(harness, driver, Fraction(30), grabbing=GrabMethod.SCREENSHOT)
@@ -118,7 +120,7 @@ def test_screenshots_show_what_raw_memory_shows(harness: FilmHarness, driver: Pa
     assert shots.path.read_bytes() == raw.path.read_bytes()
 
 
-def test_a_still_page_is_taken_once_and_shown_always(harness: FilmHarness) -> None:
+def test_an_unchanged_page_is_captured_once(harness: FilmHarness) -> None:
     rendered = harness.film("<body style='background:#0f0'>", fps=Fraction(30), duration_ms=2000)
     assert rendered.film.plan.timeline.frame_count == 60
     assert rendered.film.record.captured_frames <= 3
@@ -126,7 +128,7 @@ def test_a_still_page_is_taken_once_and_shown_always(harness: FilmHarness) -> No
     assert all(colour_at(picture, 320, 180) == (0, 255, 1) for picture in rendered.pictures)
 
 
-def test_a_page_that_changes_once_shows_it_in_time(harness: FilmHarness) -> None:
+def test_a_single_change_is_shown_in_its_frame(harness: FilmHarness) -> None:
     html = "<script>setTimeout(() => document.body.style.background = '#0f0', 451)</script>"
     rendered = harness.film(f"<body style='background:#f00'>{html}", fps=Fraction(20))
     assert [colour_at(picture, 9, 9)[1] > 200 for picture in rendered.pictures] == [
@@ -209,7 +211,7 @@ def test_frame_0_is_time_zero_after_window_renderready(harness: FilmHarness, hol
 
 
 @pytest.mark.parametrize("sandbox", ["", "sandbox='allow-scripts'"])
-def test_frames_inside_the_page_move_too(harness: FilmHarness, sandbox: str) -> None:
+def test_iframes_follow_the_time_of_the_film(harness: FilmHarness, sandbox: str) -> None:
     inner = """<script>requestAnimationFrame(function draw(ms) {
       document.body.style.background = `rgb(0,${Math.round(ms / 4)},0)`;
       requestAnimationFrame(draw);
@@ -220,7 +222,7 @@ def test_frames_inside_the_page_move_too(harness: FilmHarness, sandbox: str) -> 
     assert greens == pytest.approx([25 * n for n in range(10)], abs=3)
 
 
-def test_a_frame_added_later_reads_the_film_s_time(harness: FilmHarness) -> None:
+def test_an_iframe_added_later_has_the_time_of_the_film(harness: FilmHarness) -> None:
     html = """<script>setTimeout(() => {
       const frame = document.createElement("iframe");
       frame.style.cssText = "position:fixed;inset:0;width:100%;height:100%;border:0";
@@ -234,7 +236,7 @@ def test_a_frame_added_later_reads_the_film_s_time(harness: FilmHarness) -> None
     assert greens[3:] == pytest.approx([25 * n for n in range(3, 10)], abs=3)
 
 
-def test_nothing_is_left_for_the_next_page(harness: FilmHarness) -> None:
+def test_no_state_remains_for_the_next_page(harness: FilmHarness) -> None:
     """Pages share an origin, and strangers share a browser."""
     html = """<script>
     document.body.style.background = localStorage.seen || document.cookie ? "#f00" : "#0f0";
@@ -258,7 +260,7 @@ def open_targets(harness: FilmHarness) -> list[object]:
     return list(found["targetInfos"])
 
 
-def test_images_are_there_at_frame_0(harness: FilmHarness) -> None:
+def test_images_are_shown_at_frame_0(harness: FilmHarness) -> None:
     style = "img, div { position: fixed; top: 0; height: 100%; width: 50% }"
     html = f"""<style>{style} div {{ left: 50%; background: url(data:image/gif;base64,{RED_PIXEL})
     }} img {{ left: 0 }}</style><img src="data:image/gif;base64,{RED_PIXEL}"><div></div>"""
@@ -272,7 +274,7 @@ def text_page(text: str, family: str, rules: str = "") -> str:
     return f"<meta charset=utf-8><style>{style}</style><p>{text}</p>"
 
 
-def test_a_font_of_the_page_is_there_at_frame_0(harness: FilmHarness) -> None:
+def test_fonts_of_the_page_are_used_at_frame_0(harness: FilmHarness) -> None:
     data = base64.b64encode((FONTS / "dejavu/DejaVuSerif.ttf").read_bytes()).decode()
     rule = f"@font-face {{ font-family: Own; src: url(data:font/ttf;base64,{data}) }}"
     own = harness.film(text_page("Hamburgefonts 123", "Own, monospace", rule)).pictures[0]
@@ -290,7 +292,7 @@ def ink(picture: Picture) -> Picture:
 
 
 @pytest.mark.parametrize("text", ["漢字かな", "한국어", "العربية", "עברית", "ΕΛΔα", "Привет"])
-def test_scripts_of_the_world_are_drawn(harness: FilmHarness, text: str) -> None:
+def test_writing_systems_of_the_world_are_drawn(harness: FilmHarness, text: str) -> None:
     """Letters without a glyph all look the same: a box."""
     looks = {
         ink(harness.film(text_page(letter, "sans-serif"), duration_ms=100).pictures[0]).tobytes()
@@ -307,7 +309,7 @@ def test_emoji_are_drawn_in_colour(harness: FilmHarness) -> None:
     assert is_colourful.mean() > 0.3
 
 
-def test_a_page_may_say_its_own_size_rate_and_length(harness: FilmHarness) -> None:
+def test_a_page_may_set_its_size_rate_and_duration(harness: FilmHarness) -> None:
     html = """<!doctype html><html data-width="322" data-height="201" data-fps="12.5"
     data-duration-ms="900"><body style="margin:0;background:#00f">"""
     rendered = harness.film(html, width_px=None, height_px=None, fps=None, duration_ms=None)

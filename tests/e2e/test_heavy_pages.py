@@ -30,7 +30,7 @@ BROKEN_MARKUP = f"""<table><tr><div></span><p <b>unclosed <<<>> &nosuch; <img on
 @pytest.mark.parametrize(
     "html", [CANVAS_8K, LAYOUT_LOOP, BROKEN_MARKUP], ids=["8k canvas", "layout loop", "markup"]
 )
-def test_a_heavy_or_untidy_page_is_filmed(harness: FilmHarness, html: str) -> None:
+def test_heavy_and_untidy_pages_are_filmed(harness: FilmHarness, html: str) -> None:
     rendered = harness.film(html, duration_ms=300)
     assert len(rendered.frames) == 3
     red, green, blue = colour_at(rendered.pictures[-1], 600, 340)

@@ -44,7 +44,7 @@ def typed(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", TYPED)
-def test_what_is_made_by_the_service_is_what_the_guide_promises(typed: Path, name: str) -> None:
+def test_the_service_makes_what_the_guide_describes(typed: Path, name: str) -> None:
     video = GoldenVideo(FOLDER / name)
     sheet = cells(RenderedVideo(video, typed / f"{name}.mp4", ()).sheet)
     for number, golden in cells(video.sheet).items():
@@ -71,7 +71,7 @@ def parts(value: Any) -> Iterator[Any]:
             yield from parts(inner)
 
 
-def test_what_the_guide_quotes_is_in_the_file_it_names() -> None:
+def test_quotations_in_the_guide_match_their_files() -> None:
     text = GUIDE.read_text("utf-8")
     path: Path | None = None
     quoted = 0

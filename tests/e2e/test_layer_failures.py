@@ -1,4 +1,4 @@
-"""What once went wrong in films of layers; each test is named after it."""
+"""Bugs that films of layers once had; each test asserts the right behaviour."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -23,7 +23,7 @@ def assets(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
 
 
 @pytest.mark.parametrize("height", [180, 182, 270])
-def test_colours_slipped_down_in_films_whose_height_is_no_multiple_of_four(
+def test_colours_are_not_shifted_when_the_height_is_no_multiple_of_four(
     browser: Browser, assets: LocalAssets, tmp_path: Path, height: int
 ) -> None:
     colours = ["#ff0000", "#00ff00", "#0000ff"]
@@ -40,7 +40,7 @@ def test_colours_slipped_down_in_films_whose_height_is_no_multiple_of_four(
         assert seen == pytest.approx([255 * (n == number) for n in range(3)], abs=12)
 
 
-def test_the_last_layer_of_a_sequence_was_over_with_its_crossfade(assets: LocalAssets) -> None:
+def test_the_last_layer_of_a_sequence_continues_after_its_crossfade(assets: LocalAssets) -> None:
     first = image(size={"format": "stretch"}, trim={"end": 1})
     last = rect("#0000ff", (0, 0, 320, 240))
     last["transitions"] = [{"type": "crossfadeIn", "duration": 0.5}]
@@ -49,7 +49,7 @@ def test_the_last_layer_of_a_sequence_was_over_with_its_crossfade(assets: LocalA
         assert mean_colour(film.frame(59), 10, 10, 300, 200) == pytest.approx([0, 0, 255], abs=4)
 
 
-def test_text_on_a_ground_that_is_bent_was_not_seen(browser: Browser, assets: LocalAssets) -> None:
+def test_text_on_a_skewed_background_is_visible(browser: Browser, assets: LocalAssets) -> None:
     style = {
         "text": "Hg",
         "fontSize": 80,
@@ -66,7 +66,9 @@ BRIGHT = {"name": "brightness", "options": {"brightness": 200}}
 
 
 @pytest.mark.parametrize("is_layer", [True, False], ids=["film", "layer"])
-def test_what_got_brighter_than_white_kept_its_hue(assets: LocalAssets, is_layer: bool) -> None:
+def test_colours_brighter_than_white_are_clipped_in_rgb(
+    assets: LocalAssets, is_layer: bool
+) -> None:
     colour = (200, 220, 240)
     layers: list[dict[str, Any]] = [rect("#c8dcf0", (0, 0, 320, 240))]
     if is_layer:
@@ -79,7 +81,7 @@ def test_what_got_brighter_than_white_kept_its_hue(assets: LocalAssets, is_layer
         assert mean_colour(film.frame(0), 10, 10, 300, 200) == pytest.approx(seen, abs=3)
 
 
-def test_captions_of_two_lines_went_over_the_lower_edge(
+def test_captions_of_two_lines_stay_inside_the_picture(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     assets = oracle_media(tmp_path_factory.mktemp("captions"))
@@ -93,7 +95,7 @@ def test_captions_of_two_lines_went_over_the_lower_edge(
     assert np.flatnonzero(two.any(axis=1)).min() < np.flatnonzero(one.any(axis=1)).min()
 
 
-def test_videos_that_fill_a_box_were_a_pixel_aside(
+def test_videos_that_fill_a_box_are_placed_exactly(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """480 x 270 would be 426.67 wide; of its own pixels just as many can be cut off as must be."""

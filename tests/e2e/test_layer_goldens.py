@@ -48,7 +48,7 @@ def filmed(
     return film_video(video, browser, tmp_path_factory.mktemp("videos"), assets=assets)
 
 
-def test_it_is_what_its_config_says(filmed: RenderedVideo) -> None:
+def test_a_film_has_the_properties_of_its_config(filmed: RenderedVideo) -> None:
     config = filmed.video.config
     assert filmed.warnings == ()
     found = measure_file(filmed.path)
@@ -63,7 +63,7 @@ def test_it_is_what_its_config_says(filmed: RenderedVideo) -> None:
         assert abs(found.video.duration_s - config.duration_s) <= 1 / (2 * config.fps)
 
 
-def test_it_shows_what_its_sheet_shows(filmed: RenderedVideo, tmp_path: Path) -> None:
+def test_a_film_matches_its_golden_sheet(filmed: RenderedVideo, tmp_path: Path) -> None:
     golden, sheet = filmed.video.sheet, filmed.sheet
     Image.fromarray(sheet).save(tmp_path / "sheet.png")
     assert sheet.shape == golden.shape
@@ -75,11 +75,11 @@ def test_it_shows_what_its_sheet_shows(filmed: RenderedVideo, tmp_path: Path) ->
     assert differing == {}, f"see {tmp_path / 'sheet.png'}"
 
 
-def test_it_is_as_loud_as_it_was(filmed: RenderedVideo) -> None:
+def test_a_film_has_its_golden_levels(filmed: RenderedVideo) -> None:
     assert sounds_alike(filmed.levels, filmed.video.levels), filmed.levels
 
 
-def test_there_are_enough_of_them_and_they_are_whole() -> None:
+def test_every_golden_folder_is_complete() -> None:
     assert len(ALL) >= 25
     assert {video.folder for video in ALL} == {path for path in FOLDER.iterdir() if path.is_dir()}
     for video in ALL:
@@ -88,7 +88,7 @@ def test_there_are_enough_of_them_and_they_are_whole() -> None:
         assert names == posted | {"sheet.jpg", "levels.json"}
 
 
-def test_every_type_of_layer_is_in_one_of_them() -> None:
+def test_every_layer_type_has_a_golden_film() -> None:
     texts = [video.config_path.read_text("utf-8") for video in ALL]
     types = {found for text in texts for found in re.findall(r'"type": "(\w+)"', text)}
     wanted = "video audio image text html lottie waveform subtitles filter group sequence shape"

@@ -67,9 +67,7 @@ def keyed(pixels: Picture) -> Picture:
 
 
 @pytest.mark.parametrize(("kind", "file"), [("image", "presenter.png"), ("video", "presenter.mp4")])
-def test_a_keyed_colour_lets_through_what_is_below(
-    assets: LocalAssets, kind: str, file: str
-) -> None:
+def test_a_keyed_colour_shows_what_is_below(assets: LocalAssets, kind: str, file: str) -> None:
     layer = {"type": kind, "file": MEDIA_ORIGIN + file, "chromaKey": KEY}
     with open_layer_film(config_of(layer, backgroundColor="#c83c78"), None, assets) as film:
         for number in (0, 12, 25):
@@ -109,7 +107,7 @@ def drawn_bars(samples: Values) -> Picture:
     return pixels.round().astype(np.uint8)
 
 
-def test_bars_stand_where_the_tones_are(assets: LocalAssets) -> None:
+def test_bars_are_at_the_frequencies_of_the_tones(assets: LocalAssets) -> None:
     layer = {"type": "waveform", "file": MEDIA_ORIGIN + "sweep.wav"}
     with open_layer_film(config_of(layer), None, assets) as film:
         for number in (6, 30, 50):
@@ -117,7 +115,7 @@ def test_bars_stand_where_the_tones_are(assets: LocalAssets) -> None:
             assert alike > 0.98, alike
 
 
-def test_a_line_is_the_wave_itself(assets: LocalAssets) -> None:
+def test_a_line_follows_the_samples(assets: LocalAssets) -> None:
     layer = {"type": "waveform", "file": MEDIA_ORIGIN + "sweep.wav", "waveform": {"style": "line"}}
     with open_layer_film(config_of(layer), None, assets) as film:
         for number in (3, 9):

@@ -102,21 +102,23 @@ THROWING = {
 
 
 @pytest.mark.parametrize(("script", "reason"), THROWING.values(), ids=THROWING)
-def test_a_page_that_throws(harness: BrowserHarness, script: str, reason: str) -> None:
+def test_a_page_that_throws_fails_with_its_message(
+    harness: BrowserHarness, script: str, reason: str
+) -> None:
     with pytest.raises(PageThrew) as raised:
         harness.film(f"<script>{script}</script>")
     assert reason in raised.value.message
     assert raised.value.code == "page_threw"
 
 
-def test_a_thrown_text_may_be_long_but_the_reason_is_not(harness: BrowserHarness) -> None:
+def test_a_long_thrown_text_is_truncated(harness: BrowserHarness) -> None:
     with pytest.raises(PageThrew) as raised:
         harness.film("<script>throw new Error('x'.repeat(5_000_000))</script>")
     assert "Error: xxx" in raised.value.message
     assert len(raised.value.message) < 2000
 
 
-def test_an_error_that_the_page_handles_is_none_of_ours(harness: BrowserHarness) -> None:
+def test_an_error_handled_by_the_page_is_ignored(harness: BrowserHarness) -> None:
     _, colours = harness.film(
         "<script>onerror = () => true; setTimeout(() => { throw new Error('fine') }, 100)</script>"
     )
@@ -141,7 +143,9 @@ BUSY = {
 
 
 @pytest.mark.parametrize(("script", "where"), BUSY.values(), ids=BUSY)
-def test_a_page_that_never_lets_go(harness: BrowserHarness, script: str, where: str) -> None:
+def test_an_endless_loop_in_a_page_fails_the_film(
+    harness: BrowserHarness, script: str, where: str
+) -> None:
     for attempt in increasing_limits(PageNeverSettled, BrowserTimeout, AssertionError):
         with attempt as limit_s:
             with pytest.raises(PageBlocked) as raised:
@@ -151,7 +155,7 @@ def test_a_page_that_never_lets_go(harness: BrowserHarness, script: str, where: 
             assert raised.value.code == "page_blocked"
 
 
-def test_a_frame_inside_that_never_lets_go(harness: BrowserHarness) -> None:
+def test_an_endless_loop_in_an_iframe_fails_the_film(harness: BrowserHarness) -> None:
     body = "<iframe sandbox='allow-scripts' srcdoc='<script>while (true) {}</script>'></iframe>"
     for attempt in increasing_limits(PageNeverSettled, BrowserTimeout):
         with attempt as limit_s, pytest.raises(PageBlocked):
@@ -165,7 +169,7 @@ NEVER_READY = {
 
 
 @pytest.mark.parametrize("waiting_for", NEVER_READY)
-def test_a_page_that_is_never_ready(harness: BrowserHarness, waiting_for: str) -> None:
+def test_a_page_that_is_never_ready_fails(harness: BrowserHarness, waiting_for: str) -> None:
     for attempt in increasing_limits(PageBlocked, BrowserTimeout, AssertionError):
         with attempt as limit_s:
             with pytest.raises(PageNeverSettled) as raised:
@@ -196,7 +200,7 @@ LEAVING = {
 
 
 @pytest.mark.parametrize(("body", "where"), LEAVING.values(), ids=LEAVING)
-def test_a_page_that_leaves(harness: BrowserHarness, body: str, where: str) -> None:
+def test_a_page_that_navigates_away_fails(harness: BrowserHarness, body: str, where: str) -> None:
     with pytest.raises(PageLeft) as raised:
         harness.film(body)
     assert where in raised.value.message
@@ -224,7 +228,7 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("script", HARMLESS.values(), ids=HARMLESS)
-def test_a_page_that_is_odd_but_filmed(harness: BrowserHarness, script: str) -> None:
+def test_unusual_pages_are_filmed(harness: BrowserHarness, script: str) -> None:
     _, colours = harness.film(f"<script>{script}</script>")
     assert colours == [BLUE] * 10
 
@@ -243,7 +247,9 @@ SPOILING = {
 
 
 @pytest.mark.parametrize("script", SPOILING.values(), ids=SPOILING)
-def test_a_page_that_breaks_its_own_tools(harness: BrowserHarness, script: str) -> None:
+def test_a_page_that_overwrites_builtins_is_filmed_or_named(
+    harness: BrowserHarness, script: str
+) -> None:
     """What we run inside the page may need them too; then the reason says what is missing."""
     try:
         _, colours = harness.film(f"<script>{script}</script>")
@@ -253,25 +259,25 @@ def test_a_page_that_breaks_its_own_tools(harness: BrowserHarness, script: str) 
         assert colours == [BLUE] * 10
 
 
-def test_a_page_without_a_length(harness: BrowserHarness, tmp_path: Path) -> None:
+def test_a_page_without_a_duration_fails(harness: BrowserHarness, tmp_path: Path) -> None:
     with harness.warm.use("owner") as browser, pytest.raises(LengthUnknown) as raised:
         make_film(FilmOrder("<p>x", width_px=320, height_px=180), browser, tmp_path / "x.mp4")
     assert "data-duration-ms" in raised.value.message
 
 
-def test_a_film_that_takes_too_long(harness: BrowserHarness) -> None:
+def test_a_film_over_its_time_limit_fails(harness: BrowserHarness) -> None:
     with pytest.raises(FilmTookTooLong) as raised:
         harness.film("<p>x", FilmLimits(whole_s=0))
     assert raised.value.message == "not finished after 0 s, at frame 0 of 10"
 
 
-def test_a_page_that_asks_for_all_memory(harness: BrowserHarness) -> None:
+def test_an_impossible_allocation_fails_the_film(harness: BrowserHarness) -> None:
     with pytest.raises(PageThrew) as raised:
         harness.film("<script>setTimeout(() => new Uint8Array(2 ** 45), 200)</script>")
     assert "RangeError" in raised.value.message
 
 
-def test_a_page_whose_process_dies(harness: BrowserHarness, tmp_path: Path) -> None:
+def test_a_crashed_page_process_fails_the_film(harness: BrowserHarness, tmp_path: Path) -> None:
     """As a page does that uses too much memory."""
     order = FilmOrder("<p>x", width_px=320, height_px=180, duration_ms=1000)
 
@@ -361,7 +367,7 @@ def test_pages_have_no_network(harness: BrowserHarness) -> None:
 
 
 @pytest.mark.parametrize("confinement", Confinement)
-def test_no_confinement_lets_anything_out(tmp_path: Path, confinement: Confinement) -> None:
+def test_no_confinement_allows_network_access(tmp_path: Path, confinement: Confinement) -> None:
     """Also not where there is no network namespace to keep it in."""
     confinements = list(Confinement)
     if confinements.index(confinement) < confinements.index(strongest_confinement()):
@@ -382,7 +388,7 @@ def test_an_image_from_this_machine_is_named(harness: BrowserHarness) -> None:
         harness.film('<img src="file:///etc/x.png">')
 
 
-def test_pages_see_no_files(harness: BrowserHarness) -> None:
+def test_pages_cannot_read_local_files(harness: BrowserHarness) -> None:
     _, colours = harness.film(
         """<p style="background: url(file:///usr/share/pixmaps/debian-logo.png)"></p>
         <iframe src="file:///etc/passwd" onload="look(this)"></iframe><script>

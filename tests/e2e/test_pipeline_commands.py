@@ -23,7 +23,7 @@ def film(tmp_path: Path) -> Path:
     return make_clip(tmp_path / "film.mp4")
 
 
-def test_a_run_is_watched_to_its_end(terminal: Terminal, film: Path) -> None:
+def test_a_run_is_followed_to_its_end(terminal: Terminal, film: Path) -> None:
     terminal.pipeline("short films", look=step("probe"), short=step("filter", "look", when=SHORT))
     result = terminal.type("runs", "create", "short films", str(film), "--watch")
     assert result.exit_code == 0, result.output
@@ -51,7 +51,7 @@ def test_a_run_is_watched_to_its_end(terminal: Terminal, film: Path) -> None:
     }
 
 
-def test_the_exit_code_says_how_a_run_ended(terminal: Terminal, film: Path) -> None:
+def test_the_exit_code_depends_on_the_end_of_a_run(terminal: Terminal, film: Path) -> None:
     never = {"path": "look.metadata.duration_ms", "op": "lt", "value": 0}
     terminal.pipeline("never", look=step("probe"), short=step("filter", "look", when=never))
     result = terminal.type("runs", "create", "never", str(film), "--watch", "--json")
@@ -65,7 +65,7 @@ def test_the_exit_code_says_how_a_run_ended(terminal: Terminal, film: Path) -> N
     assert result.stderr.startswith("error: ")
 
 
-def test_reviews(terminal: Terminal, film: Path) -> None:
+def test_reviews_are_listed_and_decided(terminal: Terminal, film: Path) -> None:
     terminal.pipeline(
         "reviewed",
         ok=step("review", with_={"instructions": "May it be shown?"}),
@@ -81,7 +81,7 @@ def test_reviews(terminal: Terminal, film: Path) -> None:
     assert [each.exit_code for each in ends] == [0, 3]
 
 
-def test_versions_and_endpoints(terminal: Terminal) -> None:
+def test_versions_and_endpoints_are_created_and_listed(terminal: Terminal) -> None:
     headers = ("--header", "X-Team: films", "--timeout-ms", "2000", "--max-concurrency", "3")
     made = terminal.ask("pipelines", "endpoints", "create", "http://127.0.0.1:9/", *headers)
     assert made["signing_secret"].startswith("whsec_")
@@ -113,7 +113,7 @@ def test_every_issue_of_a_definition_is_named(terminal: Terminal) -> None:
     assert "steps.b.needs.0: " in result.stderr
 
 
-def test_a_definition_that_publishes_what_was_hidden_is_warned_of(terminal: Terminal) -> None:
+def test_publishing_the_original_after_a_redaction_causes_a_warning(terminal: Terminal) -> None:
     hide = step("redact_render", with_={"kinds": ["face"]})
     definition = terminal.write("w.json", {"steps": {"hide": hide, "out": step("publish", "hide")}})
     made = terminal.type("pipelines", "create", "warned", "--definition", definition)

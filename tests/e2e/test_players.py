@@ -138,7 +138,7 @@ def test_a_player_shows_every_frame_at_its_time(watching: PlayerTab, level: int)
 
 
 @pytest.mark.spec("4.6")
-def test_far_ahead_nothing_between_is_fetched(watching: PlayerTab) -> None:
+def test_seeking_fetches_nothing_in_between(watching: PlayerTab) -> None:
     watching.begin(0)
     far = CLIP.frame_numbers[-20]
     assert watching.frame_at((far + Fraction(1, 2)) / CLIP.fps) == far

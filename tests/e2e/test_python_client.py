@@ -32,7 +32,7 @@ def endpoint_receiver() -> Iterator[Receiver]:
         yield receiver
 
 
-def test_the_guide(
+def test_the_examples_of_the_guide_work(
     account: Account, endpoint_receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -72,7 +72,9 @@ def test_the_guide_names_every_method() -> None:
     assert documented == there
 
 
-def test_webhooks_at_the_command_line(terminal: Terminal, endpoint_receiver: Receiver) -> None:
+def test_webhooks_are_managed_at_the_command_line(
+    terminal: Terminal, endpoint_receiver: Receiver
+) -> None:
     topics = {each["topic"] for each in terminal.ask("webhooks", "topics")}
     assert {"webhook.test", "pipeline_run.completed"} <= topics
     create = ("webhooks", "create", endpoint_receiver.url("/hook"), "--event", "file.ready")
@@ -126,7 +128,7 @@ def _newest(terminal: Terminal, webhook_id: str) -> dict[str, Any]:
     raise AssertionError("nothing was sent")
 
 
-def test_an_upload_begins_its_run(terminal: Terminal, tmp_path: Path) -> None:
+def test_an_upload_starts_its_run(terminal: Terminal, tmp_path: Path) -> None:
     film = make_clip(tmp_path / "film.mp4", FILM)
     granularity = {"mode": "segment", "window_ms": 1000}
     terminal.pipeline("uploaded", cuts=step("detect_scenes", granularity=granularity))

@@ -110,7 +110,7 @@ def films(browser: Browser, server: RangedServer, tmp_path: Path) -> Films:
 
 
 @pytest.mark.parametrize("by", ["our elements", "its own runtime"])
-def test_a_film_costs_the_bytes_that_it_shows_and_is_the_same(films: Films, by: str) -> None:
+def test_a_film_fetches_only_the_shown_ranges(films: Films, by: str) -> None:
     server = films.server
     in_parts = films.make("parts", by=by)
     films.check("parts")
@@ -128,7 +128,7 @@ def test_a_source_without_validators_is_fetched_whole(films: Films) -> None:
     assert isinstance(films.assets("b").fetch(server.address(SOURCE)).path, RangedPath)
 
 
-def test_parts_that_never_fit_together_are_not_used(films: Films) -> None:
+def test_ranges_of_different_versions_are_not_combined(films: Films) -> None:
     """Two machines behind one name, each with tags of its own."""
     films.server.changes_after = 1
     asset = films.assets("a").fetch(films.server.address(SOURCE))
@@ -144,13 +144,13 @@ def test_a_source_that_changes_meanwhile_fails_the_film(films: Films, by: str) -
 
 
 @pytest.mark.parametrize("by", ["our elements", "its own runtime"])
-def test_a_server_that_goes_away_meanwhile_is_worth_another_try(films: Films, by: str) -> None:
+def test_a_server_lost_meanwhile_is_a_retryable_error(films: Films, by: str) -> None:
     films.server.fails_after = 2
     with pytest.raises(AssetUnavailable, match=r"long\.mov cannot be played: .* status 503"):
         films.make("broken", by=by)
 
 
-def test_an_outline_needs_the_tables_only(films: Films) -> None:
+def test_an_outline_fetches_only_the_tables(films: Films) -> None:
     server = films.server
     path = films.assets("a").fetch(server.address(SOURCE)).path
     assert isinstance(path, RangedPath)

@@ -110,7 +110,7 @@ def packets_of(path: Path, kind: str) -> list[tuple[Fraction, bytes]]:
         return [(p.pts * Fraction(p.time_base), bytes(p)) for p in found if p.pts is not None]
 
 
-def test_every_packet_of_a_real_film_is_its_own(bunny: Split) -> None:
+def test_every_packet_of_a_real_film_is_copied_unchanged(bunny: Split) -> None:
     assert [track.is_copied for track in bunny.made.tracks] == [True, True]
     for track in bunny.made.tracks:
         copied = packets_of(track_path(bunny.folder, track.track_id), track.type)
@@ -140,7 +140,7 @@ def heard_s(path: Path) -> float:
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_file_says_what_is_wrong(name: str, tmp_path: Path) -> None:
+def test_a_broken_file_fails_with_the_reason(name: str, tmp_path: Path) -> None:
     with pytest.raises(UnreadableMedia, match=BROKEN[name]):
         process_video(MEDIA / name, tmp_path, report=lambda _: None)
 
@@ -157,7 +157,7 @@ def test_sound_of_every_kind_becomes_a_track(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("which", ["first", "last"])
-def test_one_segment_alone_is_played_where_the_index_says(
+def test_a_single_segment_plays_at_its_indexed_time(
     bunny: Split, tab: BrowserTab, which: str
 ) -> None:
     for entry, kind in ((bunny.index["1"], "video"), (bunny.index["2"], "audio")):

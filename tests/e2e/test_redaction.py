@@ -106,7 +106,7 @@ def test_the_program_and_the_reviewer_found_the_rabbit(hidden: RedactedGuide) ->
     assert right - left < 640
 
 
-def test_the_rabbit_is_on_no_picture(hidden: RedactedGuide) -> None:
+def test_the_rabbit_is_hidden_in_every_frame(hidden: RedactedGuide) -> None:
     for t_ms, was, is_now in before_and_after(hidden):
         left, top, right, bottom = (int(side) for side in box_at(hidden.boxes, t_ms))
         inside = np.s_[max(top, 0) + 4 : bottom - 4, max(left, 0) + 4 : right - 4]
@@ -126,7 +126,7 @@ def test_pixels_outside_the_boxes_are_unchanged(hidden: RedactedGuide) -> None:
     assert [*pictures(hidden.film)] == pytest.approx([*pictures(CLIP)], abs=1)
 
 
-def test_the_sound_is_gone_for_one_second(hidden: RedactedGuide, tmp_path: Path) -> None:
+def test_the_sound_is_muted_for_one_second(hidden: RedactedGuide, tmp_path: Path) -> None:
     # The clip has six channels.
     stereo = tmp_path / "stereo.wav"
     subprocess.run(["ffmpeg", "-v", "error", "-i", CLIP, "-ac", "2", str(stereo)], check=True)

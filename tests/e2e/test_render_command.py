@@ -67,7 +67,7 @@ def test_a_page_becomes_a_film(page: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("own_sigterm")
-def test_options_win_over_a_page_from_standard_input_and_json_says_so(tmp_path: Path) -> None:
+def test_options_override_a_page_from_standard_input(tmp_path: Path) -> None:
     film = tmp_path / "film.mp4"
     asked = ["--width", 640, "--height", 360, "--fps", "30000/1001", "--duration-ms", 200]
     result = run_here("-", "-o", film, *asked, "--json", typed=PAGE)
@@ -129,7 +129,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
 
 @pytest.mark.usefixtures("own_sigterm")
 @pytest.mark.parametrize(("arguments", "reason"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_is_one_line(
+def test_errors_are_printed_on_one_line(
     page: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], reason: str
 ) -> None:
     monkeypatch.chdir(page.parent)
@@ -142,7 +142,7 @@ def test_what_cannot_be_is_one_line(
 
 
 @pytest.mark.usefixtures("own_sigterm")
-def test_a_page_of_no_length_names_the_option_that_sets_it(tmp_path: Path) -> None:
+def test_a_page_without_a_duration_names_the_option_that_sets_it(tmp_path: Path) -> None:
     result = run_here("-", "-o", tmp_path / "film.mp4", "--json", typed="<p>hello")
     assert (result.exit_code, result.stdout) == (1, "")
     problem = json.loads(result.stderr)
@@ -151,7 +151,7 @@ def test_a_page_of_no_length_names_the_option_that_sets_it(tmp_path: Path) -> No
     assert "data-duration-ms" in problem["message"]
 
 
-def test_a_page_that_throws_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_failed_render_keeps_an_existing_output(tmp_path: Path) -> None:
     film = tmp_path / "film.mp4"
     film.write_bytes(b"the film before")
     html = PAGE + "<script>setTimeout(() => { throw new Error('boom') }, 300)</script>"
@@ -163,7 +163,7 @@ def test_a_page_that_throws_leaves_what_was_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_render_leaves_nothing(
+def test_an_interrupted_render_leaves_no_file(
     tmp_path: Path, page: Path, ending: signal.Signals
 ) -> None:
     film = tmp_path / "film.mp4"

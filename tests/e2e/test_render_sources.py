@@ -85,9 +85,7 @@ def vite_site(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["folder", "bundle"])
-def test_what_a_build_leaves_is_rendered_as_a_folder_and_as_a_bundle(
-    tmp_path: Path, packed: bool
-) -> None:
+def test_build_output_is_rendered_as_folder_and_as_bundle(tmp_path: Path, packed: bool) -> None:
     site = vite_site(tmp_path / "dist")
     if packed:
         with tarfile.open(tmp_path / "dist.tgz", "w:gz") as tar:
@@ -99,7 +97,7 @@ def test_what_a_build_leaves_is_rendered_as_a_folder_and_as_a_bundle(
         assert colour_at(frame.rgb, 240, 120)[2] > 240
 
 
-def test_a_picture_that_is_not_beside_the_page_ends_the_render(tmp_path: Path) -> None:
+def test_a_missing_image_fails_the_render(tmp_path: Path) -> None:
     (tmp_path / "secret.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
     page = '<!doctype html><img id="logo" src="linked.svg">'
     site = write_site(tmp_path / "site", page)
@@ -118,7 +116,7 @@ def test_a_picture_that_is_not_beside_the_page_ends_the_render(tmp_path: Path) -
     ("ending", "video", "sound"),
     [("webm", "vp9", "opus"), ("mov", "prores", "pcm_s16le"), ("gif", "gif", None)],
 )
-def test_the_ending_decides_which_film_it_is(
+def test_the_extension_decides_the_container(
     tmp_path: Path, ending: str, video: str, sound: str | None
 ) -> None:
     clip = make_clip(tmp_path / "clip.mp4", Clip(duration_s=Fraction(1)))
@@ -137,7 +135,7 @@ def test_the_ending_decides_which_film_it_is(
 
 
 @pytest.mark.parametrize("ending", ["png", "jpg", "webp"])
-def test_a_still_is_the_picture_at_its_time(tmp_path: Path, ending: str) -> None:
+def test_a_still_shows_the_requested_time(tmp_path: Path, ending: str) -> None:
     page = frame_code_page(PageDriver.WAAPI, Fraction(10), frame_count=30)
     (tmp_path / "page.html").write_text(page)
     path = tmp_path / f"a.{ending}"
@@ -152,7 +150,7 @@ def test_a_still_is_the_picture_at_its_time(tmp_path: Path, ending: str) -> None
     ] == path.read_bytes()[: 3 if ending == "jpg" else 4]
 
 
-def test_data_are_in_the_picture_and_a_clear_background_stays_clear(tmp_path: Path) -> None:
+def test_data_is_shown_and_a_transparent_background_is_kept(tmp_path: Path) -> None:
     page = """<!doctype html><body style="margin:0"><script>
       const box = document.createElement("div");
       box.style = `width:50%;height:100vh;background:${EF_RENDER_DATA.colour}`;

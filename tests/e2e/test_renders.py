@@ -47,7 +47,7 @@ def rendered(
     return render(composition, browser, tmp_path_factory.mktemp("renders"), assets=assets)
 
 
-def test_it_is_as_large_fast_and_long_as_it_says(rendered: RenderedComposition) -> None:
+def test_a_film_has_its_expected_size_rate_and_duration(rendered: RenderedComposition) -> None:
     expected = rendered.composition.expected
     assert rendered.warnings == ()
     if not rendered.is_film:
@@ -63,7 +63,7 @@ def test_it_is_as_large_fast_and_long_as_it_says(rendered: RenderedComposition) 
     assert round(found.audio.duration_s * 1000) == pytest.approx(expected.duration_ms, abs=1)
 
 
-def test_it_shows_what_its_goldens_show(rendered: RenderedComposition, tmp_path: Path) -> None:
+def test_a_film_matches_its_golden_pictures(rendered: RenderedComposition, tmp_path: Path) -> None:
     expected = rendered.composition.expected
     differing = {}
     for at_ms, picture in rendered.pictures.items():
@@ -76,7 +76,7 @@ def test_it_shows_what_its_goldens_show(rendered: RenderedComposition, tmp_path:
     assert differing == {}
 
 
-def test_the_sound_is_as_expected(rendered: RenderedComposition) -> None:
+def test_a_film_has_its_expected_sound(rendered: RenderedComposition) -> None:
     if not rendered.is_film:
         assert measure_file(rendered.path).audio is None
         return

@@ -45,7 +45,7 @@ def busy_service(shared_service: Service) -> Service:
     return shared_service
 
 
-def test_nothing_that_reads_what_strangers_send_is_root(busy_service: Service) -> None:
+def test_processes_that_read_untrusted_input_are_not_root(busy_service: Service) -> None:
     serve, *others = busy_service.process_tree()
     database = set(busy_service.find_processes("postgres"))
     is_root = os.geteuid() == 0
@@ -68,7 +68,7 @@ def test_nothing_that_reads_what_strangers_send_is_root(busy_service: Service) -
     assert status_of(serve)["Umask"] == "0077"
 
 
-def test_what_it_keeps_is_for_its_accounts_alone(busy_service: Service) -> None:
+def test_stored_files_are_readable_by_the_service_accounts_only(busy_service: Service) -> None:
     folder = busy_service.data
     kept = list((folder / "blobs").rglob("*"))
     assert any(path.suffix == ".mp4" for path in kept)
@@ -83,7 +83,7 @@ def test_what_it_keeps_is_for_its_accounts_alone(busy_service: Service) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="not run by root, who alone can be somebody else")
-def test_nobody_else_can_read_it(busy_service: Service, tmp_path: Path) -> None:
+def test_other_users_cannot_read_stored_files(busy_service: Service, tmp_path: Path) -> None:
     # The folders of pytest are closed anyway, so the test looks through an open door.
     film = next((busy_service.data / "blobs").rglob("*.mp4"))
     door = os.open(busy_service.data, os.O_PATH)
@@ -98,7 +98,7 @@ def test_nobody_else_can_read_it(busy_service: Service, tmp_path: Path) -> None:
         os.close(door)
 
 
-async def test_doctor_says_what_proc_and_the_modes_say(busy_service: Service) -> None:
+async def test_doctor_reports_accounts_and_modes_correctly(busy_service: Service) -> None:
     port = int(busy_service.url.rpartition(":")[2])
     settings = Settings.model_validate({"port": port, "data": busy_service.data})
     found = {each.name: each for each in await check_rights(settings)}
@@ -113,7 +113,7 @@ async def test_doctor_says_what_proc_and_the_modes_say(busy_service: Service) ->
     assert (found["confinement"].state is CheckState.OK) is is_confined
 
 
-def test_doctor_sees_an_open_data_folder(tmp_path: Path) -> None:
+def test_doctor_reports_a_readable_data_folder(tmp_path: Path) -> None:
     (tmp_path / "blobs").mkdir(mode=0o700)
     tmp_path.chmod(0o755)
     settings = Settings.model_validate({"data": tmp_path})

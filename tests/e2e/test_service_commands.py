@@ -16,7 +16,9 @@ async def findings(service: Service, data: Path) -> dict[str, CheckResult]:
     return {each.name: each for each in await check_settings(settings)}
 
 
-async def test_doctor_knows_the_service_that_runs(shared_service: Service, tmp_path: Path) -> None:
+async def test_doctor_recognizes_the_running_service(
+    shared_service: Service, tmp_path: Path
+) -> None:
     address = shared_service.url.removeprefix("http://")
     ours = await findings(shared_service, shared_service.data)
     assert ours["port"] == CheckResult(
@@ -32,7 +34,7 @@ async def test_doctor_knows_the_service_that_runs(shared_service: Service, tmp_p
 
 
 @pytest.mark.usefixtures("own_sigterm")
-def test_a_command_on_another_data_folder_does_not_look_fine(
+def test_commands_report_a_service_with_another_data_folder(
     shared_service: Service, tmp_path: Path
 ) -> None:
     other = tmp_path / "other"

@@ -97,7 +97,7 @@ def broken_network(
 
 
 @pytest.mark.spec("4.4")
-def test_an_upload_interrupted_ten_times_arrives_whole(
+def test_an_upload_interrupted_ten_times_completes(
     killable_service: Service, tmp_path: Path
 ) -> None:
     service = killable_service

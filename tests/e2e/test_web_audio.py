@@ -133,7 +133,7 @@ def test_what_a_timer_starts_begins_at_its_own_sample(browser: Browser, tmp_path
     assert np.array_equal(samples[0], expected)
 
 
-def test_a_suspended_context_is_silent_and_goes_on_later(browser: Browser, tmp_path: Path) -> None:
+def test_a_suspended_context_is_silent_until_resumed(browser: Browser, tmp_path: Path) -> None:
     script = f"""{SOURCE}
       const states = [];
       context.onstatechange = () => states.push(context.state);
@@ -201,7 +201,7 @@ for (let beat = 0; beat < 4; beat += 1) steady(0.12 + beat / 2, 0.32 + beat / 2,
 }})()"""
 
 
-def test_slices_made_apart_look_and_sound_like_one(browser: Browser, tmp_path: Path) -> None:
+def test_separate_slices_look_and_sound_like_one_film(browser: Browser, tmp_path: Path) -> None:
     order = FilmOrder(page(VISUALIZER), **SIZE, fps=FPS, duration_ms=2000)
     whole, part = tmp_path / "whole", tmp_path / "part"
     for folder, slices in (
@@ -241,12 +241,12 @@ def flashing(when: str) -> str:
       }})()""")
 
 
-def test_sound_and_picture_are_in_step(harness: FilmHarness) -> None:
+def test_sound_and_picture_are_in_sync(harness: FilmHarness) -> None:
     rendered = harness.film(flashing("400"), **SIZE, fps=Fraction(30000, 1001), duration_ms=2000)
     assert av_offset_ms(rendered.path) == pytest.approx(0, abs=1)
 
 
-def test_frames_inside_the_page_and_other_rates_are_heard(harness: FilmHarness) -> None:
+def test_contexts_in_iframes_and_of_other_rates_are_heard(harness: FilmHarness) -> None:
     def tone(rate: int, when: float) -> str:
         return (
             f"const c = new AudioContext({{sampleRate: {rate}}}), o = c.createOscillator();"
@@ -268,7 +268,7 @@ Tone.getTransport().start(0);
 </script>"""
 
 
-def test_tone_plays_a_sequence_the_same_in_every_run(harness: FilmHarness) -> None:
+def test_tone_js_plays_the_same_sequence_in_every_run(harness: FilmHarness) -> None:
     """Its timers tick in a worker, which would otherwise run by the wall clock."""
     takes = [harness.film(with_libraries(TONE), **SIZE) for _ in range(2)]
     assert takes[0].path.read_bytes() == takes[1].path.read_bytes()
@@ -296,13 +296,13 @@ const sound = new Howl({ src: [src], sprite: { beep: [0, 100] },
 </script>"""
 
 
-def test_howler_plays_what_it_has_decoded(harness: FilmHarness) -> None:
+def test_howler_plays_decoded_files(harness: FilmHarness) -> None:
     rendered = harness.film(with_libraries(HOWLER), **SIZE)
     sound = decode_audio(rendered.path)
     assert find_beeps(sound.mono, RATE_HZ) == pytest.approx([0, 0.5], abs=0.001)
 
 
-def test_what_nobody_could_foresee_is_said(browser: Browser, tmp_path: Path) -> None:
+def test_an_unexpected_audio_context_causes_a_warning(browser: Browser, tmp_path: Path) -> None:
     hidden = page("setTimeout(() => { new window['Audio' + 'Context']() }, 100)")
     order = FilmOrder(hidden, **SIZE, fps=FPS, duration_ms=200)
     with open_page_renderer(order, browser, FILM_LIMITS) as stage:
@@ -312,7 +312,7 @@ def test_what_nobody_could_foresee_is_said(browser: Browser, tmp_path: Path) -> 
     assert warning.startswith("an AudioContext that was not expected is not heard")
 
 
-def test_a_page_cannot_make_contexts_without_end(harness: FilmHarness) -> None:
+def test_the_number_of_contexts_is_limited(harness: FilmHarness) -> None:
     script = """let made = 0;
       try { for (;;) { new AudioContext(); made += 1 } } catch (error) {
         const isRefused = error.name === "NotSupportedError" && made === 64;
@@ -322,7 +322,7 @@ def test_a_page_cannot_make_contexts_without_end(harness: FilmHarness) -> None:
     assert min(colour_at(rendered.pictures[0], 32, 18)) > 240
 
 
-def test_a_page_that_miscounts_its_samples_fails(browser: Browser, tmp_path: Path) -> None:
+def test_a_page_with_wrong_sample_counts_fails(browser: Browser, tmp_path: Path) -> None:
     script = f"""{SOURCE}
       const {{ round }} = Math;
       Math.round = (number) => (round(number) === 33600 ? 1e15 : round(number));

@@ -83,7 +83,7 @@ def test_an_element_sounds_through_its_node_sample_by_sample(
         assert np.array_equal(own_sound(stage, tmp_path), placed((4800, 0.5 * song)))
 
 
-def test_what_scripts_do_to_the_element_is_heard(
+def test_changes_of_the_element_by_scripts_are_heard(
     browser: Browser, media: LocalAssets, song: Samples, tmp_path: Path
 ) -> None:
     html = f"""<script>{THROUGH}
@@ -104,7 +104,7 @@ def test_what_scripts_do_to_the_element_is_heard(
         assert np.array_equal(own_sound(stage, tmp_path), expected)
 
 
-def test_an_element_that_is_taken_late_is_never_heard_twice(
+def test_an_element_routed_late_is_never_heard_twice(
     browser: Browser, media: LocalAssets, song: Samples, tmp_path: Path
 ) -> None:
     html = f"""<audio id="song" src="{SONG}" autoplay></audio><script>{THROUGH}
@@ -116,7 +116,9 @@ def test_an_element_that_is_taken_late_is_never_heard_twice(
         assert np.array_equal(own_sound(stage, tmp_path), late)
 
 
-def test_elements_in_groups_and_at_other_speeds(harness: FilmHarness, media: LocalAssets) -> None:
+def test_elements_in_groups_and_at_other_rates_are_heard(
+    harness: FilmHarness, media: LocalAssets
+) -> None:
     html = f"""<ef-timegroup mode="fixed" duration="2s" style="width:64px;height:36px">
       <ef-timegroup mode="fixed" duration="1s" offset="700ms">
         <audio id="song" src="{SONG}"></audio></ef-timegroup></ef-timegroup>

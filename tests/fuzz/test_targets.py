@@ -25,6 +25,6 @@ def _endless() -> None:
         len("")
 
 
-def test_endless_work_is_noticed() -> None:
+def test_endless_work_is_detected() -> None:
     with pytest.raises(TooMuchWork), bounded_work():
         _endless()

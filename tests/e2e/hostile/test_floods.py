@@ -48,7 +48,9 @@ def wait_complete(account: Account, render_id: str) -> None:
         time.sleep(0.1)
 
 
-def test_a_render_is_made_beside_a_flood(account: Account, neighbour: Account) -> None:
+def test_a_render_completes_during_a_flood_of_requests(
+    account: Account, neighbour: Account
+) -> None:
     flood = [start_render(account) for _ in range(FLOOD)]
     for number in range(FLOOD // 10):
         upload(account, number)

@@ -66,7 +66,7 @@ def ended(account: Account, address: str) -> dict[str, Any]:
     return account.service.wait_for(ask, f"{address} has not ended")
 
 
-def test_bombs_are_refused_while_a_neighbour_renders(
+def test_decompression_bombs_are_refused_while_another_organization_renders(
     account: Account, neighbour: Account, clip: bytes
 ) -> None:
     render_id = start_render(neighbour, PAGE)
@@ -96,7 +96,7 @@ def test_bombs_are_refused_while_a_neighbour_renders(
     assert account.http.get("/healthz").status_code == 200
 
 
-def test_films_with_hostile_sounds_end_beside_a_neighbours(
+def test_films_with_hostile_sounds_do_not_affect_another_organization(
     account: Account, neighbour: Account, tmp_path: Path
 ) -> None:
     sounds = {

@@ -86,7 +86,9 @@ GREEDY = {
 
 
 @pytest.mark.parametrize(("script", "limit"), GREEDY.values(), ids=GREEDY)
-def test_a_greedy_page_names_its_limit(limited: LimitedBrowser, script: str, limit: str) -> None:
+def test_a_page_over_a_limit_fails_with_its_name(
+    limited: LimitedBrowser, script: str, limit: str
+) -> None:
     order = replace(ORDER, html=f"<body><script>{script}</script>")
     with pytest.raises(PageOverLimit, match=f"the page used more than {limit}: ") as raised:
         limited.film("attacker", order)
@@ -102,14 +104,14 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("script", ENDLESS.values(), ids=ENDLESS)
-def test_an_endless_page_is_blocked(limited: LimitedBrowser, script: str) -> None:
+def test_a_page_with_an_endless_loop_is_stopped(limited: LimitedBrowser, script: str) -> None:
     order = replace(ORDER, html=f"<body><script>{script}</script>")
     for attempt in increasing_limits(PageNeverSettled, BrowserTimeout):
         with attempt as limit_s, pytest.raises(PageBlocked, match="kept its thread busy"):
             limited.film("attacker", order, FilmLimits(settle_s=limit_s, frame_s=limit_s))
 
 
-def test_a_storm_of_timers_is_only_slow(limited: LimitedBrowser) -> None:
+def test_many_timers_only_slow_the_page(limited: LimitedBrowser) -> None:
     storm = "for (let i = 0; i < 2000; i++) setInterval(() => 0, 1)"
     order = replace(ORDER, html=f"<body><script>{storm}</script>", duration_ms=300)
     limited.film("attacker", order)

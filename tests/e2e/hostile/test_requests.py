@@ -46,7 +46,7 @@ def answers_beside(neighbour: Account, *requests: Callable[[], Any]) -> list[Any
         return [each.result() for each in sent]
 
 
-def test_slow_senders_are_cut_off(neighbour: Account) -> None:
+def test_slow_senders_are_disconnected(neighbour: Account) -> None:
     address = urlsplit(neighbour.url)
     assert address.hostname
     assert address.port
@@ -61,7 +61,7 @@ def test_slow_senders_are_cut_off(neighbour: Account) -> None:
             assert client.recv(100).startswith(b"HTTP/1.1 408 ")
 
 
-def test_json_bombs(account: Account, neighbour: Account) -> None:
+def test_json_bombs_are_refused(account: Account, neighbour: Account) -> None:
     unknown = f"{account.url}/api/v1/pipeline-callbacks/unknown"
     config = b'{"config": ' + OBJECTS[: 8 << 20] + b"]}"
     render, callback, plan = answers_beside(
@@ -83,7 +83,7 @@ def status_of(url: str, body: bytes) -> int | str:
         return "closed"
 
 
-def test_template_bombs(account: Account, neighbour: Account) -> None:
+def test_template_bombs_are_refused(account: Account, neighbour: Account) -> None:
     layers = [{"type": "text", "text": {"text": LOOP}}] * 400
     config = {"dimensions": {"width": 64, "height": 64}, "duration": 1, "layers": layers}
     fields = {"name": "bomb", "config": config, "inputs": {}, "default_values": {}}
@@ -93,7 +93,7 @@ def test_template_bombs(account: Account, neighbour: Account) -> None:
         assert "steps" in answer.json()["message"]
 
 
-def test_a_flood_of_event_streams(account: Account, neighbour: Account) -> None:
+def test_event_streams_over_the_limit_are_refused(account: Account, neighbour: Account) -> None:
     most = Settings.model_fields["event_streams_per_key"].default
     # Without HTML, it waits for its bundle.
     created = account.http.post(RENDERS, json={"width": 64, "height": 64})
