@@ -4,8 +4,10 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+# Comments are matched without backtracking: a comment could also end where a later one does, so
+# thirty of them would take minutes.
 _WHOLE_DOCUMENT: Final = re.compile(
-    r"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL
+    r"\s*+(?>(?><!--.*?-->)\s*+)*+<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL
 )
 
 # A fragment looks as in a player: no margins, and nothing outside of the frame.

@@ -116,3 +116,9 @@ def test_many_timers_only_slow_the_page(limited: LimitedBrowser) -> None:
     order = replace(ORDER, html=f"<body><script>{storm}</script>", duration_ms=300)
     limited.film("attacker", order)
     assert len(decode_frames(limited.path)) == 3
+
+
+def test_comments_before_a_page_do_not_stop_the_worker(limited: LimitedBrowser) -> None:
+    order = replace(ORDER, html="<!---->" * 1000 + "<body style='background: #0f0'>")
+    limited.film("attacker", replace(order, duration_ms=300))
+    assert colour_at(decode_frames(limited.path)[0].rgb, 310, 170) == GREEN

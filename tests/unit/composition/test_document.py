@@ -30,6 +30,16 @@ def test_a_complete_document_is_unchanged(html: str) -> None:
     assert as_document(html).author_position(3, 14) == (3, 14)
 
 
+@pytest.mark.parametrize("html", ["<!---->" * 100_000 + "x", "<!--" * 100_000, " " * 1_000_000])
+def test_comments_before_a_piece_do_not_take_exponential_time(html: str) -> None:
+    assert as_document(html).text.endswith(f"<body>{html}</body></html>")
+
+
+def test_a_document_may_follow_many_comments() -> None:
+    html = "<!-- a -->\n" * 1000 + "<!doctype html>"
+    assert as_document(html).text == html
+
+
 @pytest.mark.parametrize("html", PIECES)
 def test_a_fragment_is_wrapped_without_margins(html: str) -> None:
     document = as_document(html).text

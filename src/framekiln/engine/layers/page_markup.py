@@ -90,7 +90,10 @@ def _player() -> str:
 
 
 def _with_head(document: Document, inside: str) -> Document:
+    text = document.text
+    # No tag ends after this. Every tag that does not end would be searched for its end.
+    end = text.rfind(">") + 1
     for place in _PLACES:
-        if found := place.search(document.text):
+        if found := place.search(text, 0, end):
             return document.with_inserted(inside, found.end())
     return document.with_inserted(inside, 0)
