@@ -10,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from framekiln.kit.suggestions import nearest_name
-
 _PERIOD: Final = 0.3
 _FUNCTION: Final = re.compile(r"(cubic-bezier|steps)\(([^()]{1,100})\)")
 _NUMBER: Final = re.compile(r"[+-]?\d{0,9}\.?\d{1,9}")
@@ -64,11 +62,6 @@ def read_easing(text: str, parameter: float = 1.0) -> Easing | None:
     if not all(_NUMBER.fullmatch(part) for part in parts):
         return None
     return _checked(function[1], tuple(float(part) for part in parts))
-
-
-def nearest_easing(text: str) -> str | None:
-    """Return the most similar name."""
-    return nearest_name(text, _CURVES)
 
 
 def _checked(name: str, numbers: tuple[float, ...]) -> Easing | None:

@@ -28,7 +28,6 @@ from framekiln.composition.layers.schema import (
     Schema,
     json_type_name,
 )
-from framekiln.kit.suggestions import did_you_mean
 
 # Text in a style sheet must not be able to end its declaration.
 _UNSAFE_CSS: Final = re.compile(r"[;{}<>\\@]|/\*|url\(|expression\(", re.IGNORECASE)
@@ -225,7 +224,7 @@ class ChoiceType:
         place.issue(
             "unknown_value",
             f"must be one of {', '.join(names)}",
-            did_you_mean(value, names),
+            place.suggestion(value, names),
         )
         return REFUSED
 

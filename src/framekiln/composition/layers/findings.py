@@ -52,8 +52,13 @@ class ConfigFindings:
 
     def add_issue(self, finding: ConfigFinding) -> None:
         """Add an issue, which rejects the config."""
-        if len(self.issues) < MAX_FINDINGS:
+        if not self.has_all_issues:
             self.issues.append(finding)
+
+    @property
+    def has_all_issues(self) -> bool:
+        """Whether further issues are dropped."""
+        return len(self.issues) >= MAX_FINDINGS
 
     @property
     def has_all_warnings(self) -> bool:

@@ -58,7 +58,6 @@ from framekiln.composition.layers.values import (
     WaveformLayer,
 )
 from framekiln.kit.lottie import NotLottie, lottie_facts
-from framekiln.kit.suggestions import did_you_mean
 
 _MAX_LOTTIE_BYTES: Final = 8 * 1024 * 1024
 # Ids of layers without one: the same config must get the same ids.
@@ -232,7 +231,7 @@ def _read_type(value: Mapping[str, object], place: FieldContext) -> LayerType | 
         place.child("type").issue(
             "unknown_layer_type",
             f"must be one of {', '.join(known)}",
-            did_you_mean(name, known),
+            place.suggestion(name, known),
         )
     return None
 

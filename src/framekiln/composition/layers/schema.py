@@ -8,7 +8,7 @@
 Reading does not stop at the first error: a field type adds an issue and returns `REFUSED`.
 """
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from framekiln.composition.layers.findings import ConfigFinding, ConfigFindings, joined_path
 from framekiln.composition.layers.json_schema import Definitions, JsonSchema
 from framekiln.composition.layers.limits import ConfigLimits
-from framekiln.kit.suggestions import nearest_name
+from framekiln.kit.suggestions import did_you_mean, nearest_name
 
 Value = TypeVar("Value")
 
@@ -54,6 +54,11 @@ class FieldContext:
     def issue(self, code: str, message: str, hint: str | None = None) -> None:
         """Add an issue at this path, which rejects the config."""
         self.reading.findings.add_issue(ConfigFinding(self.path, code, message, hint))
+
+    def suggestion(self, name: str, known: Iterable[str]) -> str | None:
+        """Return a hint for an issue about an unknown name; None if the issue is dropped."""
+        # Suggestions take far longer than everything else about a name.
+        return None if self.reading.findings.has_all_issues else did_you_mean(name, known)
 
     def warn(self, code: str, message: str, hint: str | None = None) -> None:
         """Add a warning at this path."""

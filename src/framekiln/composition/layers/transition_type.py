@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from framekiln.composition.layers.easing import LINEAR, NAMES, Easing, nearest_easing, read_easing
+from framekiln.composition.layers.easing import LINEAR, NAMES, Easing, read_easing
 from framekiln.composition.layers.field_types import (
     BooleanType,
     ChoiceType,
@@ -42,7 +42,6 @@ from framekiln.composition.layers.transitions import (
     Side,
     Transition,
 )
-from framekiln.kit.suggestions import did_you_mean
 
 _RANGES: Final = {
     Property.X: NumberType(-MAX_OFFSET_PX, MAX_OFFSET_PX),
@@ -82,11 +81,10 @@ class _EasingType:
         easing = read_easing(value)
         if easing is not None:
             return easing
-        near = nearest_easing(value)
         place.issue(
             "unknown_value",
             "must be an easing such as easeInOut, elasticOut, cubic-bezier(a,b,c,d) or steps(n)",
-            f"did you mean {near}?" if near else None,
+            place.suggestion(value, NAMES),
         )
         return REFUSED
 
@@ -172,7 +170,7 @@ def _read_one(
         place.issue(
             "unknown_value",
             f"{name[:60]} is not a transition; there are {', '.join(TYPES)}",
-            did_you_mean(name, TYPES),
+            place.suggestion(name, TYPES),
         )
         return REFUSED
     if exact_name in _FADES:

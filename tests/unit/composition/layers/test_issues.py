@@ -1,11 +1,16 @@
 """All issues of a config are reported at once, each with its path and code."""
 
+import sys
+from types import FrameType
 from typing import Any
 
 import pytest
 
 from framekiln.composition.layers import InvalidConfig, read_config
+from framekiln.composition.layers.easing import NAMES
 from framekiln.composition.layers.findings import MAX_FINDINGS
+from framekiln.composition.layers.transition_type import TYPES
+from framekiln.kit.suggestions import edit_distance
 from tests.unit.composition.layers.configs import (
     VIDEO,
     config_of,
@@ -298,3 +303,23 @@ def test_suggestions_are_made_only_for_warnings_that_are_shown() -> None:
     unknown = {f"unknown_field_{number}": 1 for number in range(300)}
     layers = [text(id=f"t{number}", **unknown) for number in range(400)]
     assert len(read_config(config_of(*layers)).warnings) == MAX_FINDINGS
+
+
+@pytest.mark.parametrize(
+    "transition", [{"type": "keyframe"}, {"type": "x", "time": 0, "value": 1, "easing": "easeInn"}]
+)
+def test_issues_that_are_dropped_get_no_suggestion(transition: dict[str, Any]) -> None:
+    compared = 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal compared
+        compared += event == "call" and frame.f_code is edit_distance.__code__
+
+    config = config_of(*(video(transitions=[transition] * 200) for _ in range(20)))
+    sys.setprofile(count)
+    try:
+        found = issues_of(config)
+    finally:
+        sys.setprofile(None)
+    assert len(found) == MAX_FINDINGS
+    assert 0 < compared <= MAX_FINDINGS * (len(TYPES) + len(NAMES))
