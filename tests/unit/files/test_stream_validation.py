@@ -96,6 +96,12 @@ def test_boxes_before_a_fragment_belong_to_it(file_of: FileOf) -> None:
     assert check_fragment(parse_init(INIT), file_of(data), end_dts=None).size_bytes == len(data)
 
 
+def test_too_many_boxes_before_a_fragment_are_refused(file_of: FileOf) -> None:
+    data = box("free") * 20_000 + fragment()
+    with pytest.raises(InvalidFragment, match="more than 10000 boxes"):
+        check_fragment(parse_init(init_segment()), file_of(data), end_dts=None)
+
+
 def test_presentation_times_are_never_negative() -> None:
     init = parse_init(init_segment(BoxTrack(timescale=90_000)))
     assert [presentation_ms(init, ticks) for ticks in (-5000, 0, 89, 90, 90_000)] == [

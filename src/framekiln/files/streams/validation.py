@@ -12,7 +12,13 @@ from typing import Final
 from framekiln.files.model import TrackType
 from framekiln.files.streams.errors import InvalidFragment, UnsupportedCoding
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.isobmff.boxes import LONG_HEADER_BYTES, BoxHeader, boxes_in, read_header
+from framekiln.media.isobmff.boxes import (
+    LONG_HEADER_BYTES,
+    MAX_SIBLINGS,
+    BoxHeader,
+    boxes_in,
+    read_header,
+)
 from framekiln.media.isobmff.fragments import MovieFragment, read_fragment
 from framekiln.media.isobmff.splitter import MAX_HEAD_BYTES
 from framekiln.media.isobmff.track_init import TrackInit, parse_init
@@ -76,7 +82,7 @@ def _read(init: TrackInit, path: Path) -> MovieFragment:
     size_bytes = path.stat().st_size
     head = bytearray()
     with path.open("rb") as file:
-        while True:
+        for _ in range(MAX_SIBLINGS):
             header = _header(file.read(LONG_HEADER_BYTES), size_bytes - len(head))
             if header.kind == "mdat":
                 break
@@ -84,6 +90,8 @@ def _read(init: TrackInit, path: Path) -> MovieFragment:
                 raise InvalidFragment(f"its sample table has more than {MAX_HEAD_BYTES} bytes")
             file.seek(len(head))
             head += file.read(header.size_bytes)
+        else:
+            raise InvalidFragment(f"it has more than {MAX_SIBLINGS} boxes before its mdat box")
     if len(head) + header.size_bytes != size_bytes:
         raise InvalidFragment("it continues after its mdat box: send each fragment separately")
     return read_fragment(init, bytes(head), header, offset=0)
