@@ -5,7 +5,6 @@ A thread cannot be stopped from outside. Long loops and waits call `check_cancel
 libraries need not know whether they run for a task.
 """
 
-import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -63,6 +62,9 @@ async def run_cancellable(work: Callable[P, T], *args: P.args, **kwargs: P.kwarg
 
 async def run_in_executor(executor: Executor | None, work: Callable[[], T]) -> T:
     """Run `work` in a thread of `executor`, as `run_cancellable` does."""
+    # Confined children only check. They are started often, and it would cost each of them 30 ms.
+    import asyncio  # noqa: PLC0415
+
     token = _Token()
     context = copy_context()
     context.run(_token.set, token)

@@ -51,6 +51,10 @@ def run(*words: str) -> str:
         ("import framekiln.api.app", ("yoyo", "liquid", *MEDIA)),
         ("import framekiln.worker.media_handlers", ("cv2", "onnxruntime")),
         ("import framekiln.worker.speech_handlers", ("cv2", "onnxruntime")),
+        (
+            "import framekiln.kit.confined.child, framekiln.media.tracks.split",
+            ("asyncio", "ssl", "structlog", "pydantic", "cv2"),
+        ),
     ],
 )
 def test_processes_do_not_import_unneeded_modules(
