@@ -1,5 +1,6 @@
 """Fixtures for every kind of test, the order of tests, and the check of `spec` markers."""
 
+import gc
 import logging
 import os
 from collections import Counter
@@ -82,6 +83,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if unknown or not marker.args:
                 message = f"{item.nodeid}: no such clause {unknown} in docs/spec-clauses.txt"
                 raise pytest.UsageError(message)
+
+
+def pytest_collection_finish() -> None:
+    """Take what all tests share out of the garbage collector's sight: it stays until the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
