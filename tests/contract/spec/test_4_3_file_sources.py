@@ -82,7 +82,7 @@ async def test_captions_show_the_transcript_of_a_file(app: AppHarness) -> None:
         early = await app.render(captions, **still)
         assert early["error"]["code"] == "asset_missing"
         assert "ef-captions#c" in early["error"]["message"]
-        await transcribe(app, file["id"])
+        await transcribe(app, file["id"], language="en")
         said = await app.output(await app.render(captions, **still))
     picture = np.asarray(Image.open(BytesIO(said)).convert("L"))
     assert picture.min() < 60
