@@ -3,6 +3,7 @@
 Nothing here is ever a float; milliseconds and microseconds appear only at the edges.
 """
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -10,10 +11,22 @@ from math import ceil
 SOUND_RATE_HZ = 48_000
 """Samples in a second of all sound that we mix and write."""
 
+_FRACTION = re.compile(r"-?[0-9]{1,30}(/[1-9][0-9]{0,29})?")
+
 # The rates people write as decimals but mean as fractions.
 _BROADCAST_RATES = {
     round(Fraction(n * 1000, 1001), 3): Fraction(n * 1000, 1001) for n in (24, 30, 48, 60, 120)
 } | {round(Fraction(n * 1000, 1001), 2): Fraction(n * 1000, 1001) for n in (24, 30, 48, 60, 120)}
+
+
+def read_fraction(text: object) -> Fraction:
+    """Return the fraction that an untrusted child process wrote; raise `ValueError` for others.
+
+    `Fraction` itself also reads "1e999999999", and takes hours for it.
+    """
+    if not isinstance(text, str) or _FRACTION.fullmatch(text) is None:
+        raise ValueError(f"{str(text)[:40]!r} is not a fraction such as 30000/1001")
+    return Fraction(text)
 
 
 def exact_rate(fps: float | Fraction) -> Fraction:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framekiln.timeline import Timeline, exact_rate
+from framekiln.timeline import Timeline, exact_rate, read_fraction
 
 RATES = st.fractions(min_value=1, max_value=120, max_denominator=1001)
 BROADCAST = [Fraction(n * 1000, 1001) for n in (24, 30, 48, 60, 120)]
@@ -83,3 +83,14 @@ def test_every_frame_has_a_time_of_its_own(rate: Fraction, number: int) -> None:
     timeline = Timeline(rate, number + 2)
     assert timeline.frame_us(number) < timeline.frame_us(number + 1)
     assert abs(timeline.frame_us(number) - number * 1_000_000 / rate) <= Fraction(1, 2)
+
+
+@pytest.mark.parametrize("exact", [Fraction(0), Fraction(30000, 1001), Fraction(-7, 2)], ids=str)
+def test_a_written_fraction_is_read(exact: Fraction) -> None:
+    assert read_fraction(str(exact)) == exact
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "1/0", "9" * 31, "0.5", "", " 1", 7, None])
+def test_other_texts_are_no_fractions(text: object) -> None:
+    with pytest.raises(ValueError, match="not a fraction"):
+        read_fraction(text)

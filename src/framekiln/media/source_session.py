@@ -4,7 +4,6 @@ The worker never decodes a stranger's file itself. What the child answers is che
 frames are read from memory that both sides see.
 """
 
-import re
 import threading
 from bisect import bisect_right
 from fractions import Fraction
@@ -29,11 +28,11 @@ from framekiln.media.frame_slots import (
     rgba_view,
 )
 from framekiln.media.probe.probed_source import ProbedSource
+from framekiln.timeline import read_fraction
 
 _CHILD: Final = "framekiln.media.served_sources"
 _COPIES: Final = "framekiln.media.remux.coded_source"
 """Imported in advance, too."""
-_FRACTION: Final = re.compile(r"-?[0-9]{1,30}(/[1-9][0-9]{0,29})?")
 _MAX_TEXT_CHARS: Final = 100
 _MAX_FRAMES: Final = 20_000
 _MAX_SIDE_PX: Final = 16_384
@@ -241,9 +240,10 @@ def _is_number(value: object) -> bool:
 
 
 def _fraction(source: SessionSource, value: object) -> Fraction:
-    if not isinstance(value, str) or _FRACTION.fullmatch(value) is None:
+    try:
+        return read_fraction(value)
+    except ValueError:
         source.refuse("a time that is not a fraction")
-    return Fraction(value)
 
 
 def _whole(source: SessionSource, value: object, *, most: int) -> int:

@@ -5,7 +5,6 @@ trusted, so a confined child process probes it.
 """
 
 import asyncio
-from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +14,7 @@ from framekiln.media.errors import UnreadableMedia
 from framekiln.media.task_names import PROBE_MEDIA_TASK
 from framekiln.renders.errors import BadFilm
 from framekiln.renders.model import RenderResult
+from framekiln.timeline import read_fraction
 
 MAX_OUTPUT_BYTES: Final = 1 << 30
 _LIMITS: Final = ResourceLimits(cpu_s=60, memory_bytes=2 << 30, file_bytes=1 << 20, wall_s=120)
@@ -45,7 +45,7 @@ async def probe_film(path: Path, *, output_key: str) -> RenderResult:
             "an uploaded output is an MP4 of H.264 with AAC or without sound, not of"
             f" {codecs[0] or 'no picture'} and {codecs[1] or 'no sound'}"
         )
-    fps = Fraction(facts["fps"])
+    fps = read_fraction(facts["fps"])
     if fps <= 0 or facts["duration_ms"] < 1:
         raise BadFilm("the uploaded MP4 does not say how long it is, or at which rate")
     return RenderResult(

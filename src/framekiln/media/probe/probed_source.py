@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from framekiln.kit.media_kind import MediaKind
+from framekiln.timeline import read_fraction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +62,9 @@ class ProbedSource:
     def from_json(cls, value: dict[str, Any]) -> "ProbedSource":
         """Parse what `to_json` returned."""
         read: dict[str, Any] = {
-            name: Fraction(value[name]) for name in _FRACTIONS if value[name] is not None
+            name: read_fraction(value[name]) for name in _FRACTIONS if value[name] is not None
         }
-        read["frame_ms"] = tuple(Fraction(each) for each in value["frame_ms"])
+        read["frame_ms"] = tuple(read_fraction(each) for each in value["frame_ms"])
         return cls(**{**value, **read, "kind": MediaKind(value["kind"])})
 
     @property

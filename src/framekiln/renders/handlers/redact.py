@@ -7,7 +7,6 @@ again from the beginning.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from framekiln.kit.confined.run import run_confined
 from framekiln.renders.model import Redaction, Render, RenderResult, output_key
 from framekiln.renders.worker import RenderWorker, run_render_job
 from framekiln.storage.blob_store import BlobStore
+from framekiln.timeline import read_fraction
 
 REDACTION_TASK: Final = "framekiln.engine.redaction:task"
 # The same limits as for splitting a file with re-encoding.
@@ -73,7 +73,7 @@ class RedactFile:
         return RenderResult(
             width_px=int(redacted["width_px"]),
             height_px=int(redacted["height_px"]),
-            fps=Fraction(redacted["fps"]),
+            fps=read_fraction(redacted["fps"]),
             duration_ms=int(redacted["duration_ms"]),
             output_key=key,
             byte_size=byte_size,
