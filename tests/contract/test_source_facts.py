@@ -296,6 +296,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "an endless rate": (b'{"w": 1, "h": 1, "fr": Infinity, "op": 9}', "fr must be at most"),
     "cut off": (b'{"w": 1, "h"', "looks like JSON, but is not"),
     "a large animation": (b'{"w": 1}' + b" " * MAX_LOTTIE_BYTES, "at most 16777216 are read"),
+    "an animation of lists": (b'{"x": [' + b"[]," * 5_000_000 + b"0]}", "more than 3000000 values"),
 }
 
 

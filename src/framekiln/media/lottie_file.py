@@ -1,13 +1,18 @@
-"""Reads Lottie animations. They are JSON, which Python parses safely, so any process may do it."""
+"""Reads Lottie animations. They are JSON, which Python parses safely, so any process may do it.
+
+Values are counted first: empty lists alone would take half a gigabyte of memory.
+"""
 
 import json
 from pathlib import Path
 from typing import Any, Final
 
+from framekiln.kit.json_scan import NumberTooLong, TooManyValues, scan_json
 from framekiln.kit.lottie import NotLottie, lottie_facts
 from framekiln.media.errors import UnreadableMedia
 
 MAX_LOTTIE_BYTES: Final = 16 << 20
+MAX_LOTTIE_VALUES: Final = 3_000_000
 
 
 def read_lottie(path: Path) -> dict[str, Any]:
@@ -18,8 +23,12 @@ def read_lottie(path: Path) -> dict[str, Any]:
             f"an animation of {size_bytes} bytes; at most {MAX_LOTTIE_BYTES} are read"
         )
     try:
-        animation = json.loads(path.read_bytes())
+        raw = path.read_bytes()
+        scan_json(raw, max_values=MAX_LOTTIE_VALUES)
+        animation = json.loads(raw)
         lottie_facts(animation)
+    except (TooManyValues, NumberTooLong) as error:
+        raise UnreadableMedia(f"an animation that is too large: it {error}") from error
     except NotLottie as error:
         raise UnreadableMedia(
             f"the JSON is not a Lottie animation: {error}; captions must be WebVTT or SubRip"
