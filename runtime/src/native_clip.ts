@@ -224,8 +224,8 @@ export class NativeClip {
     if (this.standIn === null || this.frames === null || source === null || !info?.hasVideo) return;
     this.standIn.place(info);
     const lastMs = Math.max(0, info.durationMs - LAST_PICTURE_MS);
-    // In a canvas that gives its own size to its box, fewer pixels would make a smaller box.
-    const shownMs = this.frames.draw(source, info, Math.min(positionMs, lastMs), true);
+    const isWhole = !this.standIn.isSized || mayBeCopied();
+    const shownMs = this.frames.draw(source, info, Math.min(positionMs, lastMs), isWhole);
     this.frameCallbacks.run(this.clock.nowMs(), shownMs, info);
   }
 
@@ -356,6 +356,12 @@ export class NativeClip {
     this.events.startPlaying();
     this.schedule();
   }
+}
+
+/** Whether anything may show the pictures elsewhere, in their own size. */
+function mayBeCopied(): boolean {
+  const isCode = ({ type }: HTMLScriptElement): boolean => !/json|text\/plain/iu.test(type);
+  return [...document.scripts].some(isCode) || document.querySelector("ef-surface") !== null;
 }
 
 function gainOf(element: HTMLMediaElement): number {

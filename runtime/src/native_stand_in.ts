@@ -64,6 +64,12 @@ export class StandIn {
     this.copyStyle(size);
   }
 
+  /** Whether its box has a size of its own: else fewer pixels would make a smaller box. */
+  get isSized(): boolean {
+    const { width, height } = this.canvas.style;
+    return width.endsWith("px") && height.endsWith("px");
+  }
+
   /** Give the place back. */
   leave(): void {
     this.canvas.remove();
