@@ -8,6 +8,8 @@ export interface DueFrame {
   readonly source: MediaSource;
   readonly info: MediaInfo;
   readonly sourceMs: number;
+  /** Whether it would be fetched in the size of the source, wherever it is shown. */
+  readonly isWhole: boolean;
 }
 
 const byCanvas = new WeakMap<Element, FrameCanvas>();
@@ -48,7 +50,7 @@ export class FrameCanvas {
     const fullSize = { widthPx: info.widthPx, heightPx: info.heightPx };
     const size = needsFullSize ? fullSize : sizeToAsk(fullSize, this.canvas);
     if (isOnlyNoted) {
-      this.due = { source, info, sourceMs };
+      this.due = { source, info, sourceMs, isWhole: needsFullSize };
       resize(this.canvas, size);
       return sourceMs;
     }

@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 
 from framekiln.capture.browser import Browser
+from framekiln.engine.composed.composer import FrameComposer
+from framekiln.engine.composed.drawing_page import open_drawing_page
 from framekiln.engine.composed.proof import Likeness
 from framekiln.engine.film import make_film
 from framekiln.engine.film_order import FilmOrder, PageMethod
+from framekiln.engine.page.queries import GRACE_MS
+from framekiln.engine.page.renderer import open_page_renderer
 from tests.support.composed_pages import likenesses
 from tests.support.frame_codes import read_frame_code
 from tests.support.golden import FOLDER, GoldenComposition
@@ -52,6 +56,8 @@ PAGES = {
     ' animation: turn 1s both, fade 1s both"></ef-video>',
     "plain": f'<video src="{FOOTAGE}" style="position: absolute; left: 20px; top: 10px;'
     f' width: 192px; border-radius: 14px"></video>{TITLE}',
+    "plain, with a size": f'<video src="{FOOTAGE}" style="position: absolute; left: 20px;'
+    ' top: 10px; width: 100px; height: 150px; object-fit: cover"></video>',
 }
 
 
@@ -98,3 +104,23 @@ def test_frames_and_sound_are_those_of_the_filmed_page(
     one, other = (decode_audio(path).mono for path in paths.values())
     assert one.any()
     assert np.array_equal(one, other)
+
+
+def test_pictures_are_lent_for_their_own_time_and_size_only(
+    browser: Browser, stock: LocalAssets
+) -> None:
+    film = order(page(f'<ef-video src="{FOOTAGE}" style="{WHOLE}"></ef-video>'), stock)
+    with (
+        open_page_renderer(film, browser, FILM_LIMITS) as filmed,
+        open_drawing_page(film, browser, filmed.plan, FILM_LIMITS) as drawing,
+    ):
+        composer = FrameComposer(drawing)
+        composer.prepare(0, 10)
+        composer.items(6)
+        ms = Fraction(200) + GRACE_MS
+        lent = composer.footage.lend(FOOTAGE, ms, (320, 180))
+        assert lent is not None
+        assert read_frame_code(lent[1][..., :3]) == 6
+        assert composer.footage.lend(FOOTAGE, ms, (160, 90)) is None
+        assert composer.footage.lend(FOOTAGE, ms + 1, (320, 180)) is None
+        assert composer.footage.lend(FOOTAGE + "?", ms, (320, 180)) is None

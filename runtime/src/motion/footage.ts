@@ -14,6 +14,7 @@ export interface FootageReport {
   readonly radiusPx: number;
   readonly widthPx: number;
   readonly heightPx: number;
+  readonly isWhole: boolean;
 }
 
 /** Whether an element is the canvas of a video, or a video whose place a canvas has taken. */
@@ -45,7 +46,7 @@ export function footageObstacles(element: Element, style: CSSStyleDeclaration): 
 export function describeFootage(element: Element, box: Box): FootageReport | string | null {
   const due = FrameCanvas.of(element)?.due ?? null;
   if (due === null) return null;
-  const { source, info } = due;
+  const { source, info, isWhole } = due;
   if (info.durationMs === null || info.widthPx === null || info.heightPx === null) {
     return "a video that is a picture";
   }
@@ -54,7 +55,8 @@ export function describeFootage(element: Element, box: Box): FootageReport | str
   const picture = fitPicture(box, size, objectFit, objectPosition);
   if (picture === null) return `object-position: ${objectPosition}`;
   const radiusPx = roundingOf(element) ?? 0;
-  return { source, picture, radiusPx, widthPx: info.widthPx, heightPx: info.heightPx };
+  const [widthPx, heightPx] = size;
+  return { source, picture, radiusPx, widthPx, heightPx, isWhole };
 }
 
 /** When in the source the picture is that is due; null if there is none of that source. */

@@ -47,7 +47,7 @@ class FrameComposer:
         self._layers = page.layers.layers
         self._canvas = PixelRect(0, 0, page.size.width_px, page.size.height_px)
         self._drawings = Drawings(page)
-        self._footage = FootageFrames(page)
+        self.footage = FootageFrames(page)
         self._around_footage = frozenset(
             mover for layer in page.layers.footage for mover in layer.chain
         )
@@ -67,7 +67,7 @@ class FrameComposer:
         for layer in self._page.layers.footage:
             scales = [scale for number, scale in wanted if number == layer.number]
             if scales:
-                self._footage.prepare(layer, max(scales))
+                self.footage.prepare(layer, max(scales))
         return self._states
 
     def items(self, frame: int) -> list[SceneItem]:
@@ -141,7 +141,7 @@ class FrameComposer:
         footage = None
         if layer.footage is not None:
             assert self._states is not None
-            footage = self._footage.picture(layer, self._states.source_ms(self._frame, layer))
+            footage = self.footage.picture(layer, self._states.source_ms(self._frame, layer))
         drawing = self._drawings.get(layer, shown.scale) if footage is None else None
         if footage is None and drawing is None:
             return None

@@ -1,15 +1,16 @@
 """Pictures of a page's videos, decoded in the size in which the page shows them."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 
-from framekiln.compositor.picture import Picture, picture_of_planes
+from framekiln.compositor.picture import Picture, picture_of_planes, rgba_of
 from framekiln.compositor.placement import Matrix, scale_matrix, translation_matrix
 from framekiln.engine.composed.drawing_page import DrawingPage
 from framekiln.engine.composed.page_layers import Footage, PageLayer
-from framekiln.engine.page.host import GRACE_MS
+from framekiln.engine.page.queries import GRACE_MS
+from framekiln.media.frame_slots import Pixels
 from framekiln.media.source_session import SessionFrames
 
 
@@ -18,6 +19,8 @@ class FootagePicture:
     """One picture of a video; `matrix` takes its pixels to the page where nothing has moved."""
 
     key: Hashable
+    ms: Fraction
+    """When in its source it was asked for."""
     picture: Picture
     matrix: Matrix
 
@@ -62,18 +65,36 @@ class FootageFrames:
         if kept is None or kept.key != key:
             planes = opened.frames.yuv_at(ms)
             picture = picture_of_planes(planes.luma, planes.blue, planes.red, planes.alpha)
-            kept = FootagePicture(key, picture, _matrix(layer.footage, opened.size))
-            self._kept[layer.number] = kept
+            kept = FootagePicture(key, ms, picture, _matrix(layer.footage, opened.size))
+        self._kept[layer.number] = replace(kept, ms=ms)
         return kept
+
+    def lend(
+        self, address: str, ms: Fraction, size: tuple[int, int]
+    ) -> tuple[Fraction, Pixels] | None:
+        """Return the picture of a video that was just shown, and when it begins; None for others.
+
+        So the page that is compared with need not decode it again.
+        """
+        for layer in self._page.layers.footage:
+            assert layer.footage is not None
+            kept, opened = self._kept.get(layer.number), self._opened.get(layer.number)
+            if kept is None or opened is None or kept.ms != ms or kept.picture.has_alpha:
+                continue
+            if (layer.footage.address, opened.size) == (address, size):
+                return opened.frames.shown_ms(ms), rgba_of(kept.picture)
+        return None
 
 
 def _decoded_size(footage: Footage, scale: float) -> tuple[int, int]:
-    """Return the even size that is shown, but not more than the source has."""
+    """Return the even size that a filmed page would ask for, but not more than the source has."""
     left, top, right, bottom = footage.picture
-    wide, high = footage.natural_px
+    wide, high = (2 * ceil(side / 2) for side in footage.natural_px)
+    if footage.is_whole:
+        return wide, high
     return (
-        max(2, min(2 * round((right - left) * scale / 2), 2 * ceil(wide / 2))),
-        max(2, min(2 * round((bottom - top) * scale / 2), 2 * ceil(high / 2))),
+        max(2, min(2 * round((right - left) * scale / 2), wide)),
+        max(2, min(2 * round((bottom - top) * scale / 2), high)),
     )
 
 

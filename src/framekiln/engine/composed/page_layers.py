@@ -38,6 +38,8 @@ class Footage:
     picture: Box
     """Where the whole picture would be, if nothing cut it off."""
     natural_px: tuple[int, int]
+    is_whole: bool
+    """Whether a filmed page gets its pictures in their own size."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ def _layer(number: int, report: dict[str, Any]) -> PageLayer:
             address=_address(shown["source"]),
             picture=_box(shown["picture"]),
             natural_px=(shown["widthPx"], shown["heightPx"]),
+            is_whole=shown["isWhole"],
         )
         if shown["radiusPx"] > 0 or not _is_inside(footage.picture, box):
             clips.append(LayerClip(box, len(chain), shown["radiusPx"]))

@@ -155,7 +155,8 @@ class ComposedRenderer:
                     items = composer.items(number)
                 has_changed = scene.show(items, buffer_planes(buffer, *sides))
                 if number in checked:
-                    self._film.capture(number, filmed)
+                    with self._film.host.borrow_frames(composer.footage.lend):
+                        self._film.capture(number, filmed)
                     check(number, scene.picture, filmed)
                 if has_changed or number == slice_.first_frame:
                     if not has_changed:

@@ -4,17 +4,14 @@ Media facts, decoded video frames, captions and sound samples are requested belo
 everything else is an asset by URL. The page side is `runtime/src/host.ts`.
 """
 
-import json
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
-from importlib import resources
 from itertools import chain, islice
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from framekiln.capture.browser import Browser
@@ -31,7 +28,19 @@ from framekiln.engine.assets import FILE_ID, TRANSCRIPTION_OF, Assets, LocalAsse
 from framekiln.engine.errors import FilmTookTooLong
 from framekiln.engine.missing_media import missing_source_error
 from framekiln.engine.page.animated_images import AnimatedImages
-from framekiln.engine.page.queries import Query, milliseconds, source_address, whole_number
+from framekiln.engine.page.answers import (
+    json_answer,
+    problem_answer,
+    shown_at_header,
+    tailwind_script,
+)
+from framekiln.engine.page.queries import (
+    GRACE_MS,
+    Query,
+    milliseconds,
+    source_address,
+    whole_number,
+)
 from framekiln.engine.page_api import (
     API_PREFIX,
     FILES_PATH,
@@ -66,10 +75,10 @@ _CREDENTIALS: Final = (
     ("Access-Control-Allow-Credentials", "true"),
     ("Access-Control-Allow-Headers", "Authorization, Content-Type, Range"),
 )
-GRACE_MS: Final = Fraction(1, 2)
-"""Page times have five decimals, and source times are often whole milliseconds: a picture that is
-due within half a millisecond counts as due.
-"""
+
+
+FrameLender = Callable[[str, Fraction, tuple[int, int]], tuple[Fraction, Pixels] | None]
+"""Returns the frame of an address at a source time, in a size, and when it begins, if it has it."""
 
 
 class PageHost:
@@ -97,6 +106,7 @@ class PageHost:
         self._facts: dict[str, ProbedSource] = {}
         self._session = SourceSession()
         self._frames: dict[tuple[str, int, int], SessionFrames] = {}
+        self._lender: FrameLender | None = None
         self._sounds: dict[str, SourceSamples] = {}
         self._pictures = AnimatedImages(self._session)
         self.fetch_errors: dict[str, FramekilnError] = {}
@@ -104,7 +114,7 @@ class PageHost:
         by_address: dict[str, Callable[[str], Resource]] = {
             "assets/image": self._file,
             "assets/captions": lambda url: self._captions({"src": url}),
-            "files/md5": lambda url: _json({"md5": md5_of(self._fetch(url))}),
+            "files/md5": lambda url: json_answer({"md5": md5_of(self._fetch(url))}),
         }
         self._api = PageApi(service, self._fetch_played, by_address) if service else None
         self._needed: dict[str, FramekilnError] = {}
@@ -116,9 +126,9 @@ class PageHost:
             "transcription": self._transcription,
             "peaks": self._peaks,
             "sound": self._sound,
-            "animations": lambda query: _json(self._pictures.describe(query.get("src"))),
+            "animations": lambda query: json_answer(self._pictures.describe(query.get("src"))),
             "picture": self._picture,
-            "tailwind.js": lambda _query: _tailwind(),
+            "tailwind.js": lambda _query: tailwind_script(),
         }
 
     def __enter__(self) -> Self:
@@ -164,6 +174,15 @@ class PageHost:
         """Open the frames of a video that is shown without the page, as planes of an even size."""
         path = self._fetch(address).path
         return self._session.open_planes(path, size=size, name=address)
+
+    @contextmanager
+    def borrow_frames(self, lender: FrameLender) -> Iterator[None]:
+        """Take pictures of videos that are decoded already from there, in the block."""
+        self._lender = lender
+        try:
+            yield
+        finally:
+            self._lender = None
 
     def network(self, document: Document) -> PageNetwork:
         """Return the network of a page with that document."""
@@ -230,9 +249,9 @@ class PageHost:
             if what in _READING and isinstance(error, RemoteFailed | ConfinedKilled):
                 # The source was usable when the film began, so the page is not at fault.
                 raise missing_source_error(source_address(asked), error) from error
-            return _problem(error)
+            return problem_answer(error)
         except KeyError as missing:
-            return _problem(InvalidInput(f"{what} needs {missing}"))
+            return problem_answer(InvalidInput(f"{what} needs {missing}"))
 
     def _answer_api(self, api: PageApi, url: str) -> Resource:
         parts = urlsplit(url)
@@ -246,7 +265,7 @@ class PageHost:
             # A failed fetch is already recorded under the address of its source.
             if all(error is not known for known in self.fetch_errors.values()):
                 self.fetch_errors[url] = error
-            answer = _problem(error)
+            answer = problem_answer(error)
         else:
             self.fetch_errors.pop(url, None)
             self._needed.pop(query.get("url") or query.get("src") or parts.path, None)
@@ -265,13 +284,13 @@ class PageHost:
         try:
             asset = self._fetch(address)
         except FramekilnError as error:
-            return _problem(error)
+            return problem_answer(error)
         return file_resource(asset.path, asset.content_type)
 
     def _media(self, query: Query) -> Resource:
         found = self._probe(source_address(query))
         duration_s = found.duration_s
-        return _json(
+        return json_answer(
             {
                 "durationMs": None if duration_s is None else float(duration_s * 1000),
                 "widthPx": found.width_px,
@@ -285,14 +304,17 @@ class PageHost:
         url = source_address(query)
         width = whole_number(query, "width", most=_MAX_FRAME_PX)
         height = whole_number(query, "height", most=_MAX_FRAME_PX)
+        at_ms = milliseconds(query) + GRACE_MS
+        lent = None if self._lender is None else self._lender(url, at_ms, (width, height))
+        if lent is not None:
+            return self._pixels(query, lent[1], headers=(shown_at_header(lent[0]),))
         source = self._frames.get((url, width, height))
         if source is None:
             found, path = self._probe(url), self._fetch(url).path
             source = self._session.open_frames(found.kind, path, size=(width, height), name=url)
             self._frames[url, width, height] = source
-        at_ms = milliseconds(query) + GRACE_MS
-        shown = (("X-Picture-Ms", f"{float(source.shown_ms(at_ms)):.6f}"),)
-        return self._pixels(query, source.rgba_at(at_ms), headers=shown)
+        shown = shown_at_header(source.shown_ms(at_ms))
+        return self._pixels(query, source.rgba_at(at_ms), headers=(shown,))
 
     def _picture(self, query: Query) -> Resource:
         number, frame = (
@@ -311,7 +333,7 @@ class PageHost:
         data = caption_bytes(self._fetch(source_address(query)).path)
         if data.lstrip()[:1] in (b"{", b"["):
             return Resource(data, "application/json")
-        return _json(read_captions(data).as_json())
+        return json_answer(read_captions(data).as_json())
 
     def _transcription(self, query: Query) -> Resource:
         spoken = self._fetch(TRANSCRIPTION_OF + query["fileId"])
@@ -365,18 +387,3 @@ class PageHost:
                 self.fetch_errors[url] = error
                 raise
         return self._fetched[url]
-
-
-@cache
-def _tailwind() -> Resource:
-    script = resources.files("framekiln.capture").joinpath("tailwind.js").read_bytes()
-    return Resource(script, "text/javascript")
-
-
-def _json(value: dict[str, Any]) -> Resource:
-    return Resource(json.dumps(value).encode(), "application/json")
-
-
-def _problem(error: FramekilnError) -> Resource:
-    body = json.dumps({"error": error.code, "message": error.message}).encode()
-    return Resource(body, "application/json", status=404)

@@ -9,6 +9,11 @@ from framekiln.kit.errors import InvalidInput
 
 Query = dict[str, str]
 
+GRACE_MS: Final = Fraction(1, 2)
+"""Page times have five decimals, and source times are often whole milliseconds: a picture that is
+due within half a millisecond counts as due.
+"""
+
 _SHORT_NUMBER: Final = re.compile(r"[0-9]{1,9}")
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,9})?")
 
