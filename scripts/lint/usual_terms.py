@@ -9,19 +9,25 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("src/**/*.py", "tests/**/*.py")
 TERMS = {
+    "anew": "second or new one",
     "brake": "pause switch",
     "cage": "sandbox",
     "crew": "worker pool",
+    "desk": "service or harness",
+    "lent": "temporary key",
     "studio": "thread pool",
     "told": "response, event or report",
     "ward": "process",
+    "whoever": "caller, user or process",
 }
+LIMIT = re.compile(r"_?(LONGEST|LARGEST|MOST|DEEPEST|SHORTEST|SMALLEST|LEAST)(_[A-Z0-9_]+)?")
 
 
 def problems(root: Path) -> Iterator[str]:
     """Yield `path:line: message` for each name with a word that has a usual term."""
     for path in sorted(file for pattern in SOURCES for file in root.glob(pattern)):
-        if not re.search("|".join(TERMS), path.read_text(encoding="utf-8"), re.IGNORECASE):
+        text = path.read_text(encoding="utf-8")
+        if not re.search("|".join(TERMS), text, re.IGNORECASE) and not LIMIT.search(text):
             continue
         where = path.relative_to(root).as_posix()
         with tokenize.open(path) as file:
@@ -29,6 +35,8 @@ def problems(root: Path) -> Iterator[str]:
                 if token.type == tokenize.NAME:
                     for word in sorted({*token.string.lower().split("_")} & TERMS.keys()):
                         yield f"{where}:{token.start[0]}: call {word!r} a {TERMS[word]}"
+                    if LIMIT.fullmatch(token.string):
+                        yield f"{where}:{token.start[0]}: call {token.string} MAX_ or MIN_..."
 
 
 if __name__ == "__main__":

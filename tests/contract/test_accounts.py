@@ -15,10 +15,10 @@ from framekiln.kit.account import (
     Account,
     AccountUnusable,
     UnknownAccount,
-    hand_over,
     open_to_group,
     parse_account,
     service_account,
+    transfer_ownership,
 )
 from framekiln.kit.mounts import closed_folders
 
@@ -62,7 +62,7 @@ def test_files_of_root_change_their_owner_once(folder: Path) -> None:
         path.write_text("x")
         path.chmod(0o644)
     (blobs / "link").symlink_to(outside)
-    hand_over(blobs, SERVICE)
+    transfer_ownership(blobs, SERVICE)
     found = modes_and_owners(blobs)
     assert found.pop("link")[1] == SERVICE_ID
     assert found == dict.fromkeys(("blobs", "org"), (448, SERVICE_ID)) | {
@@ -71,7 +71,7 @@ def test_files_of_root_change_their_owner_once(folder: Path) -> None:
     assert modes_and_owners(outside) == {"outside": (0o644, 0)}, "a link was followed"
     # The account could have put anything there since.
     (blobs / "org" / "roots").write_text("x")
-    hand_over(blobs, SERVICE)
+    transfer_ownership(blobs, SERVICE)
     assert (blobs / "org" / "roots").stat().st_uid == 0
 
 
@@ -81,7 +81,7 @@ def test_a_folder_of_another_user_is_refused(folder: Path) -> None:
     theirs.mkdir()
     os.chown(theirs, 1234, 1234)
     with pytest.raises(AccountUnusable, match=r"belongs to .*1234.*FRAMEKILN_RUN_AS=1234"):
-        hand_over(theirs, SERVICE)
+        transfer_ownership(theirs, SERVICE)
     assert theirs.stat().st_uid == 1234
 
 

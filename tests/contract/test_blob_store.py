@@ -112,7 +112,7 @@ class TestWritingAndReading:
         assert await store.get("race") == b"%d" % answers.index(True)
 
 
-class TestWholeOrNotAtAll:
+class TestAtomicWrites:
     async def test_a_failing_source_stores_nothing(self, store: BlobStore) -> None:
         async def broken() -> AsyncIterator[bytes]:
             yield os.urandom(17 * MIB)
@@ -215,7 +215,7 @@ class TestRanges:
         assert len(first) > 0
 
 
-class TestAbsence:
+class TestMissingBlobs:
     async def test_reading_a_missing_blob_raises_not_found(self, store: BlobStore) -> None:
         with pytest.raises(BlobNotFound, match="'no/such'") as caught:
             await store.get("no/such")
@@ -372,7 +372,7 @@ async def test_a_reachable_store_is_ready(store: BlobStore) -> None:
     assert await store.is_ready() is True
 
 
-class TestTrouble:
+class TestUnavailableStores:
     async def test_a_missing_folder_is_not_ready(self, tmp_path: Path) -> None:
         store = open_blob_store(str(tmp_path / "blobs"), folder=tmp_path / "unused")
         (tmp_path / "blobs").rmdir()

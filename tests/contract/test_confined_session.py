@@ -270,7 +270,7 @@ def test_a_child_that_was_killed_between_requests_is_replaced(
     assert session._starts == 2
 
 
-class TestKilledInTheMiddle:
+class TestKilledChild:
     """The child is killed while it waits for a part of a remote file."""
 
     def test_the_request_is_repeated_once(self, session: ConfinedSession, origin: Origin) -> None:

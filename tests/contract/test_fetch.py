@@ -276,7 +276,7 @@ class TestRedirects:
         assert len(receiver.requests) == 4
 
 
-class TestCaps:
+class TestSizeAndTimeLimits:
     async def test_a_declared_size_over_the_limit_is_not_read(self, receiver: Receiver) -> None:
         receiver.answer(Answer(body=b"x" * 11))
         with pytest.raises(FetchTooLarge, match="10 bytes") as caught:

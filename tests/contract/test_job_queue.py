@@ -31,7 +31,7 @@ from tests.support.jobs import (
 )
 
 
-class TestDeferring:
+class TestDefer:
     async def test_commits_and_rolls_back_with_the_caller(
         self, queue: JobQueue, database: Database
     ) -> None:
@@ -80,7 +80,7 @@ class TestDeferring:
             NewJob("note", {}, "work", run_at=datetime(2030, 1, 1))  # noqa: DTZ001
 
 
-class TestWorking:
+class TestWorkers:
     async def test_two_workers_share_jobs_and_delete_finished_ones(
         self, queue: JobQueue, database: Database
     ) -> None:
@@ -130,7 +130,7 @@ class TestWorking:
             await wait_until(is_failed(queue))
 
 
-class TestRetrying:
+class TestRetries:
     @pytest.mark.parametrize("error", [RuntimeError("bug"), RemoteFailed("their server")])
     async def test_retryable_errors_until_attempts_are_used_up(
         self, queue: JobQueue, database: Database, error: Exception
@@ -244,7 +244,7 @@ class TestRetrying:
         assert RetryPolicy().delay_s(DatabaseUnavailable("away"), 30) == 60
 
 
-class TestCancelling:
+class TestCancellation:
     async def test_waiting_job_is_removed(self, queue: JobQueue, database: Database) -> None:
         (job_id,) = await defer(queue, database, job())
         assert await queue.cancel(job_id)

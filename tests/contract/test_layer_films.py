@@ -106,7 +106,7 @@ PLACES: dict[str, tuple[dict[str, Any], tuple[int, int, int, int]]] = {
 }
 
 
-class TestPlaces:
+class TestPositions:
     @pytest.mark.parametrize(("fields", "box"), PLACES.values(), ids=PLACES)
     @pytest.mark.parametrize("kind", ["video", "image"])
     def test_a_picture_lies_in_its_box(

@@ -241,7 +241,7 @@ class TestFailures:
         assert (await pipelines.get_run(run))["error"]["code"] == "step_type_unavailable"
 
 
-class TestWaiting:
+class TestWaitingAttempts:
     async def test_a_waiting_attempt_is_resumed_with_its_note(
         self, pipelines: PipelineHarness, probe: ScriptedRunner
     ) -> None:

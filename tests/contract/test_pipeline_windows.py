@@ -117,7 +117,7 @@ async def watermark(pipelines: PipelineHarness, run: Any, key: str) -> int | Non
     return found
 
 
-class TestArriving:
+class TestIncompleteFiles:
     async def test_windows_are_processed_during_the_upload(
         self, pipelines: PipelineHarness, runner: ScriptedRunner
     ) -> None:

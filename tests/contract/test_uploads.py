@@ -235,7 +235,7 @@ class TestChunks:
         assert (await detail(stranger, theirs["id"]))["next_byte"] == 0
 
 
-class TestTwoAtOnce:
+class TestConcurrentWriters:
     async def test_concurrent_writers_with_different_chunk_sizes(
         self, app: AppHarness, monkeypatch: pytest.MonkeyPatch
     ) -> None:

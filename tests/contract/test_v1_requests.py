@@ -148,7 +148,7 @@ async def test_event_streams_beyond_the_limit(app: AppHarness) -> None:
             await following
         caller = await app.services.identity.authenticate(app.key)
         places = app.asgi.state.stream_places
-        places.take(caller, per_key=1, per_organization=1).give_back()
+        places.take(caller, per_key=1, per_organization=1).release()
     finally:
         following.cancel()
         app.asgi.state.services = before

@@ -343,7 +343,7 @@ class TestBadReceivers:
         assert "127.0.0.1" not in error
 
 
-class TestGivingUpAndRetention:
+class TestFailedDeliveries:
     async def test_a_delivery_fails_after_three_days_and_the_next_is_sent(
         self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:

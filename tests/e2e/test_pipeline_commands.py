@@ -158,8 +158,8 @@ def test_commands_without_a_key_leave_one_row_at_most(shared_service: Service, f
     type_("pipelines", "list")
     file = type_("upload", str(film), "--wait")
     assert file["status"] == "ready"
-    (lent,) = [key for key in type_("keys", "list") if key not in before]
-    assert lent["revoked_at"] is not None
+    (temporary,) = [key for key in type_("keys", "list") if key not in before]
+    assert temporary["revoked_at"] is not None
 
 
 def _pending(terminal: Terminal, run_id: str) -> str:

@@ -21,7 +21,7 @@ from framekiln.api.ranges import (
 from framekiln.api.sessions import read_credentials
 from framekiln.api.v1.stream_bodies import sha256_of
 from framekiln.api.v1.uploads import chunk_of
-from framekiln.identity.errors import TokenElsewhere
+from framekiln.identity.errors import TokenScopeMismatch
 from framekiln.identity.keys import parse_key
 from framekiln.identity.signatures.keys import ConfiguredSigningKeys
 from framekiln.identity.signatures.scope import RequestTarget, read_scope, split_path
@@ -159,7 +159,7 @@ def check_scope(url: str) -> None:
     for other in ("/healthz", "/api/v1/files/other", path + "x"):
         try:
             run_async(TOKENS.read_url(token, RequestTarget(other, query)))
-        except TokenElsewhere:
+        except TokenScopeMismatch:
             continue
         raise AssertionError(f"{url!r} covers {other!r}")
 

@@ -192,14 +192,14 @@ async def open_endpoints(
     ) as app:
         await enable_pipelines(app)
         _add_routes(app)
-        desk = EndpointHarness(
+        harness = EndpointHarness(
             PipelineHarness(
                 app, runners={"probe": ScriptedRunner(), "sample_frames": ScriptedRunner()}
             ),
             certificate,
         )
-        yield desk
-        await desk.anonymous.aclose()
+        yield harness
+        await harness.anonymous.aclose()
 
 
 def _add_routes(app: AppHarness) -> None:

@@ -18,7 +18,7 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
 from framekiln.api.origins import SAFE_METHODS, require_own_host, require_own_page
-from framekiln.identity.errors import KeyMalformed, TokenElsewhere, TokenInvalid
+from framekiln.identity.errors import KeyMalformed, TokenInvalid, TokenScopeMismatch
 from framekiln.identity.model import Caller
 from framekiln.identity.signatures.scope import RequestTarget
 from framekiln.kit.errors import NotFound
@@ -74,7 +74,7 @@ async def caller(request: Request) -> Caller:
     if text is None and cookie_of(request, SESSION_COOKIE) is not None:
         return await session_caller(request)
     if text is not None and is_token(text):
-        raise TokenElsewhere("a media token does not work on this route: use an API key")
+        raise TokenScopeMismatch("a media token does not work on this route: use an API key")
     found = await services_of(request).identity.authenticate(text)
     return await _admitted(request, found)
 
@@ -98,7 +98,7 @@ async def media_reader(request: Request) -> AsyncIterator[Reader]:
         yield reader
     except NotFound as error:
         if reader.method.is_token and error.code in HIDDEN_FROM_TOKENS:
-            raise TokenElsewhere(
+            raise TokenScopeMismatch(
                 "the organization of this token has nothing at this address: it belongs to another"
                 " organization, or was deleted"
             ) from error
@@ -168,7 +168,7 @@ async def _reader(request: Request) -> Reader:
 
 async def _token_reader(request: Request, text: str, proof: AuthMethod) -> Reader:
     if request.method not in SAFE_METHODS:
-        raise TokenElsewhere("this token only allows reading: GET and HEAD")
+        raise TokenScopeMismatch("this token only allows reading: GET and HEAD")
     tokens = services_of(request).tokens
     read = tokens.read_url if proof is AuthMethod.URL_TOKEN else tokens.read_media
     organization_id = await read(text, request_target(request))

@@ -68,7 +68,7 @@ class BodyShare:
         self._memory.change(self._owner, size_bytes - self._held_bytes)
         self._held_bytes = size_bytes
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Stop counting the body."""
         if not self._held_bytes:
             return

@@ -56,7 +56,7 @@ class RequestMiddleware:
         try:
             await _answer_safely(answer, scope, receive, response)
         finally:
-            share.give_back()
+            share.release()
             duration_s = time.perf_counter() - started_s
             self._metrics.count_request(scope, status=response.status, duration_s=duration_s)
             write_request_line(scope, status=response.status, duration_s=duration_s)

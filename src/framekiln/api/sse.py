@@ -64,7 +64,7 @@ class StreamPlace:
         self._counts, self._owners = counts, owners
         counts.update(owners)
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Stop counting the stream."""
         self._counts.subtract(self._owners)
         for owner in self._owners:
@@ -84,7 +84,7 @@ class EventStream(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             if self.place is not None:
-                self.place.give_back()
+                self.place.release()
 
 
 class EncodedEvents(Protocol):

@@ -118,7 +118,7 @@ class BridgedPage(Page):
         if self._is_there_soon():
             return super().show(number, at_us, screenshot=screenshot)
         super().show(number, at_us)
-        self._draw_until_there(number)
+        self._draw_until_frame(number)
         return DrawnFrame(has_damage=True, screenshot=self.redraw(screenshot=screenshot).screenshot)
 
     def raise_late_failure(self) -> None:
@@ -148,7 +148,7 @@ class BridgedPage(Page):
             step_us = min(step_us * 2, _MAX_STEP_US)
         return self._is_there()
 
-    def _draw_until_there(self, number: int) -> None:
+    def _draw_until_frame(self, number: int) -> None:
         within_s = self._session.within_s
         deadline = self._session.now_s + within_s
         while not self._is_there():

@@ -27,7 +27,7 @@ from framekiln.capture.page_scripts import (
 )
 from framekiln.kit.errors import FramekilnError
 
-_MAX_COMPLAINTS = 20
+_MAX_REPORTED_ERRORS = 20
 
 # Six such windows in a row without work, although a frame is pending, mean that it is lost. Even
 # on a busy machine, a process with work to do gets more than this share of one core.
@@ -187,7 +187,7 @@ class PageSession:
     def _on_exception(self, params: Params) -> None:
         details = params["exceptionDetails"]
         if is_rejection(details):
-            if len(self._rejections) < _MAX_COMPLAINTS:
+            if len(self._rejections) < _MAX_REPORTED_ERRORS:
                 message = rejection_message(details, self._author_position)
                 self._rejections[details["exceptionId"]] = message
         elif self._failure is None:
@@ -211,7 +211,7 @@ class PageSession:
 
     def _on_console(self, params: Params) -> None:
         is_error = params.get("type") in ("error", "assert")
-        if is_error and len(self._console_errors) < _MAX_COMPLAINTS:
+        if is_error and len(self._console_errors) < _MAX_REPORTED_ERRORS:
             self._console_errors[console_text(params)] = None
 
     def _on_dialog(self, _params: Params) -> None:

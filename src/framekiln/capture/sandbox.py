@@ -76,14 +76,14 @@ def confined_command(
     ordinary = ["chrt", "--other", "0"] if is_realtime() else []
     if confinement is Confinement.UNPRIVILEGED_USER:
         bare = [*command, f"--user-data-dir={profile}"]
-        stranger = _as_a_stranger("--no-new-privs", "--pdeathsig=KILL")
+        stranger = _as_unprivileged("--no-new-privs", "--pdeathsig=KILL")
         return [*ordinary, *stranger, *limited, *bare]
     command = [*command, f"--user-data-dir={_PROFILE_INSIDE}", "--disable-dev-shm-usage"]
     options = [*_bubblewrap(limits, has_user_namespace=has_user_namespace)]
     options += ["--seccomp", str(filter_fd)]
     if has_user_namespace:
-        return [*ordinary, *_as_a_stranger(), *options, *limited, *command]
-    return [*ordinary, *options, *_as_a_stranger("--no-new-privs"), *limited, *command]
+        return [*ordinary, *_as_unprivileged(), *options, *limited, *command]
+    return [*ordinary, *options, *_as_unprivileged("--no-new-privs"), *limited, *command]
 
 
 def chromium_environment(home: Path) -> dict[str, str]:
@@ -163,7 +163,7 @@ def _bubblewrap(limits: BrowserLimits, *, has_user_namespace: bool) -> list[str]
     return [*arguments, "--chdir", "/tmp"]  # noqa: S108
 
 
-def _as_a_stranger(*options: str) -> list[str]:
+def _as_unprivileged(*options: str) -> list[str]:
     """Return a prefix that makes a command of root run as an unprivileged user."""
     if os.geteuid() != 0:
         return ["setpriv", *options, "--"] if options else []

@@ -72,7 +72,7 @@ class WebAudio:
 
     def listen(self) -> None:
         """Listen for the first AudioContext of a script; call this before the page is loaded."""
-        self._session.listen("Runtime.bindingCalled", self._on_begun)
+        self._session.listen("Runtime.bindingCalled", self._on_started)
         self._session.call("Runtime.addBinding", {"name": _BINDING})
 
     @property
@@ -176,7 +176,7 @@ class WebAudio:
             self._frames.remove(frame)
             return None
 
-    def _on_begun(self, params: Params) -> None:
+    def _on_started(self, params: Params) -> None:
         if params["name"] != _BINDING:
             return
         frame = self._session.inner.find(params["executionContextId"])

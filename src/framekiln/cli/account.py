@@ -25,9 +25,9 @@ from framekiln.kit.account import (
     AccountUnusable,
     account_name,
     current_account,
-    hand_over,
     open_to_group,
     service_account,
+    transfer_ownership,
 )
 from framekiln.kit.folder_lock import lock_folder, make_folder
 from framekiln.kit.mounts import closed_folders, open_path_view
@@ -111,7 +111,7 @@ def prepare_data(settings: Settings, account: Account) -> None:
         open_to_group(settings.data, account.gid)
     folders = [settings.data / "home", settings.data / "tmp", blob_folder(settings)]
     for folder in filter(None, folders):
-        hand_over(folder, account)
+        transfer_ownership(folder, account)
 
 
 def account_environment(settings: Settings, account: Account) -> dict[str, str]:
@@ -129,7 +129,9 @@ def account_command(account: Account, argv: tuple[str, ...]) -> tuple[str, ...]:
     return argv if account.is_ours else (*account.prefix(signal.SIGTERM), *argv)
 
 
-def become(account: Account, arguments: tuple[str, ...], environment: Mapping[str, str]) -> None:
+def exec_as_account(
+    account: Account, arguments: tuple[str, ...], environment: Mapping[str, str]
+) -> None:
     """Replace this process with our command line, run as the account."""
     setpriv, *words = account_command(account, (*our_command(), *arguments))
     # It has no parent to die with: whoever started us may be gone.

@@ -12,8 +12,8 @@ import typer
 from framekiln.cli.account import (
     account_environment,
     account_of,
-    become,
     enter_account,
+    exec_as_account,
     prepare_data,
     require_allowed_port,
     restrict_process,
@@ -104,7 +104,7 @@ def _leave_root(settings: Settings, arguments: tuple[str, ...]) -> None:
     if account.is_ours:
         return
     prepare_data(settings, account)
-    become(
+    exec_as_account(
         account,
         arguments,
         {"DATABASE_URL": conninfo, **account_environment(settings, account)},

@@ -42,20 +42,20 @@ def _key(settings: Settings) -> Iterator[str]:
     from framekiln.identity.model import IssuedKey  # noqa: PLC0415
     from framekiln.identity.service import DEFAULT_ORGANIZATION  # noqa: PLC0415
 
-    async def borrow() -> IssuedKey:
+    async def issue() -> IssuedKey:
         async with open_services(settings) as services:
             organization = await find_organization(services.identity, DEFAULT_ORGANIZATION)
             return await services.identity.issue_temporary_key(organization.id, _KEY_NAME)
 
-    async def give_back(key_id: str) -> None:
+    async def revoke(key_id: str) -> None:
         async with open_services(settings) as services:
             await services.identity.revoke_key(key_id)
 
     try:
-        lent = asyncio.run(borrow())
+        issued = asyncio.run(issue())
     except DatabaseMissing as error:
         raise DatabaseMissing(f"FRAMEKILN_API_KEY is not set, and {error.message}") from error
     try:
-        yield lent.text
+        yield issued.text
     finally:
-        asyncio.run(give_back(lent.key.key_id))
+        asyncio.run(revoke(issued.key.key_id))

@@ -96,9 +96,9 @@ class Retry:
 
     def __init__(self, retry_within_s: float, sleep: Callable[[float], None]) -> None:
         self._retry_within_s, self._sleep = retry_within_s, sleep
-        self.worked()
+        self.record_progress()
 
-    def worked(self) -> None:
+    def record_progress(self) -> None:
         """Restart the time limit: there was progress."""
         self._deadline = time.monotonic() + self._retry_within_s
         self._pause_s = _FIRST_PAUSE_S
@@ -209,7 +209,7 @@ def follow_progress(connection: ServiceConnection, path: str, on_fraction: OnFra
     for attempt in connection.retries():
         with attempt, connection.stream(path) as answer:
             for name, data in _events(answer):
-                attempt.worked()
+                attempt.record_progress()
                 if name == "error":
                     raise EndedBadly(data, error=data.partition(":")[0])
                 if name == "complete":

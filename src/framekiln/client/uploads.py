@@ -146,7 +146,7 @@ def send_file(connection: ServiceConnection, address: str, path: Path, on_bytes:
                     before = state["next_byte"]
                     state = _send_chunk(connection, address, file, before, size_bytes)
                     if state["next_byte"] > before:
-                        attempt.worked()
+                        attempt.record_progress()
                 on_bytes(size_bytes, size_bytes)
                 return state
     raise AssertionError("the last attempt raises its error")

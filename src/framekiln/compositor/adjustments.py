@@ -141,7 +141,7 @@ def adjust(picture: Picture, adjustment: Adjustment) -> Picture:
     luma = _table((_LEVELS - 16) / 219 * adjustment.gain + adjustment.lift, 16, 219)
     blue, red = (_table(levels + offset, 128, 224) for offset in (adjustment.blue, adjustment.red))
     return Picture(
-        _looked_up(picture.y, luma), _looked_up(picture.u, blue), _looked_up(picture.v, red)
+        _apply_table(picture.y, luma), _apply_table(picture.u, blue), _apply_table(picture.v, red)
     )
 
 
@@ -222,7 +222,7 @@ def _table(values: np.typing.NDArray[np.float64], zero: int, reach: int) -> Plan
     return np.clip(np.rint(values * reach + zero), 0, 255).astype(np.uint8)
 
 
-def _looked_up(plane: Plane, table: Plane) -> Plane:
+def _apply_table(plane: Plane, table: Plane) -> Plane:
     return np.asarray(cv2.LUT(plane, table), np.uint8)
 
 

@@ -85,7 +85,7 @@ class Scene:
         return bool(differing)
 
     def _draw(self, things: Sequence[SceneItem], rect: PixelRect) -> None:
-        first = _first_that_counts(things, rect)
+        first = _first_visible(things, rect)
         if first == 0:
             self._canvas.fill(self._background, rect)
         for thing in things[max(0, first - 1) :]:
@@ -133,7 +133,7 @@ def _looks_around(thing: SceneItem) -> bool:
     return isinstance(thing, FilterItem) and isinstance(thing.picture_filter, EdgeFilter)
 
 
-def _first_that_counts(things: Sequence[SceneItem], rect: PixelRect) -> int:
+def _first_visible(things: Sequence[SceneItem], rect: PixelRect) -> int:
     """Return one more than the index of the last item that hides all below it; 0 if none does."""
     for number in range(len(things), 0, -1):
         thing = things[number - 1]

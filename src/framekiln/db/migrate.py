@@ -43,7 +43,7 @@ def migrate(conninfo: str) -> list[str]:
 def pending(conninfo: str) -> list[str]:
     """Return the names `migrate` would apply; changes nothing."""
     known = sorted(path.stem for path in FOLDER.iterdir() if path.suffix in {".sql", ".py"})
-    with _connecting(), psycopg.connect(complete_conninfo(conninfo)) as connection:
+    with _connection_errors(), psycopg.connect(complete_conninfo(conninfo)) as connection:
         applied = _applied(connection)
     return [name for name in known if name not in applied]
 
@@ -59,7 +59,7 @@ def _applied(connection: psycopg.Connection) -> set[str]:
 def _apply_missing(conninfo: str) -> list[str]:
     from framekiln.db.yoyo_backend import open_backend  # noqa: PLC0415
 
-    with _connecting():
+    with _connection_errors():
         opened = open_backend(complete_conninfo(conninfo), table=_TABLE)
     with opened as backend:
         # Otherwise the server would finish a dead client's statement, and hold the lock until then.
@@ -79,7 +79,7 @@ def _apply_missing(conninfo: str) -> list[str]:
 
 
 @contextmanager
-def _connecting() -> Iterator[None]:
+def _connection_errors() -> Iterator[None]:
     try:
         yield
     except psycopg.OperationalError as error:

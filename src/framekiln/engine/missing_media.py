@@ -69,14 +69,14 @@ def missing_source_error(address: str, reason: FramekilnError) -> FramekilnError
 def missing_source_of(thrown: PageThrew, reasons: FetchErrors) -> FramekilnError | None:
     """Return the error for a missing source, if that is what the page's error is about."""
     for url, reason in reasons.items():
-        if _as_quoted(url) in thrown.message:
+        if _address_in_messages(url) in thrown.message:
             is_included = reason.message in thrown.message
             message = thrown.message if is_included else f"{thrown.message}: {reason.message}"
             return _missing(message, reason)
     return None
 
 
-def _as_quoted(address: str) -> str:
+def _address_in_messages(address: str) -> str:
     """Return an address as messages of the page's runtime write it."""
     named = address.removeprefix(FILE_ID).removeprefix(TRANSCRIPTION_OF)
     return named[:_QUOTED_URL_CHARACTERS]

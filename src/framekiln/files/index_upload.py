@@ -118,7 +118,7 @@ async def apply_completed_track(
     index = await track_store.find_waiting_index(connection, file_id)
     if index is None or track.track_id not in index.needs:
         return
-    error = _misfit(index, track, is_mp4=is_mp4)
+    error = _index_mismatch(index, track, is_mp4=is_mp4)
     if error is None:
         needs = {each: size for each, size in index.needs.items() if each != track.track_id}
         await apply_index(connection, file_id, replace(index, needs=needs), events=events, now=now)
@@ -129,7 +129,7 @@ async def apply_completed_track(
     await notify(connection, progress_topic(file_id))
 
 
-def _misfit(index: WaitingIndex, track: Track, *, is_mp4: bool) -> InvalidIndex | None:
+def _index_mismatch(index: WaitingIndex, track: Track, *, is_mp4: bool) -> InvalidIndex | None:
     needed = index.needs[track.track_id]
     if track.byte_size < needed:
         return InvalidIndex(

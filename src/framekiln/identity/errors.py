@@ -35,7 +35,7 @@ class TokenExpired(Unauthenticated):
     """The token has expired."""
 
 
-class TokenElsewhere(Unauthenticated):
+class TokenScopeMismatch(Unauthenticated):
     """The token is valid, but for something else."""
 
 

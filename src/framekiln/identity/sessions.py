@@ -145,7 +145,7 @@ class Sessions:
                     f" browser: wait {wait_s} s",
                     retry_after_s=wait_s,
                 )
-            failures = await user_store.most_login_attempts(
+            failures = await user_store.count_login_attempts(
                 connection, email, source, after=now - FORGET_AFTER
             )
             counted = LoginAttempts(tried.recent(now) + 1, now)

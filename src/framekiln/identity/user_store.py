@@ -233,7 +233,7 @@ async def set_login_attempts(
     )
 
 
-async def most_login_attempts(
+async def count_login_attempts(
     connection: Connection, email: str, source: str, *, after: datetime
 ) -> int:
     """Return the sum of the counts of an address or of a source, whichever is larger."""

@@ -120,7 +120,7 @@ def open_to_group(folder: Path, gid: int) -> None:
         folder.chmod(_GROUP_MAY_ENTER)
 
 
-def hand_over(folder: Path, account: Account) -> None:
+def transfer_ownership(folder: Path, account: Account) -> None:
     """Give a folder to an account, with everything in it, unless the account has it already.
 
     What an account owns is not searched again: it could have put links there.

@@ -103,7 +103,7 @@ class GuardedFetcher:
         self._resolve = resolve
         # Loading all authorities is slow, and many processes never send a request. An operator's
         # file is read at once, so that a wrong one is reported at startup.
-        self._ssl = None if ca_file is None else _trusting(ca_file)
+        self._ssl = None if ca_file is None else _ssl_context(ca_file)
 
     async def download(
         self,
@@ -116,10 +116,10 @@ class GuardedFetcher:
     ) -> Fetched:
         """Pass the content at `url` to `sink`; a file appears whole or not at all."""
         async with (
-            _guarding(url, within_s),
+            _limits_and_errors(url, within_s),
             self._client(within_s) as client,
             _opened(sink) as write,
-            _following(client, url, max_redirects) as response,
+            _follow_redirects(client, url, max_redirects) as response,
         ):
             return Fetched(
                 url=str(response.url),
@@ -148,9 +148,9 @@ class GuardedFetcher:
             headers["if-range"] = version.condition
         body = bytearray()
         async with (
-            _guarding(url, within_s),
+            _limits_and_errors(url, within_s),
             self._client(within_s) as client,
-            _following(client, url, max_redirects, headers) as response,
+            _follow_redirects(client, url, max_redirects, headers) as response,
         ):
             part = version_of_part(response.status_code, response.headers, start)
             if version is not None:
@@ -177,7 +177,7 @@ class GuardedFetcher:
         _check_headers(headers, url)
         body = bytearray()
         async with (
-            _guarding(url, within_s),
+            _limits_and_errors(url, within_s),
             self._client(within_s) as client,
             client.stream(method, url, headers=headers, content=content) as response,
         ):
@@ -201,7 +201,7 @@ class GuardedFetcher:
         _check_headers(headers, url)
         kept = bytearray()
         async with (
-            _guarding(url, within_s),
+            _limits_and_errors(url, within_s),
             self._client(within_s) as client,
             client.stream("POST", url, headers=headers, content=content) as response,
         ):
@@ -217,7 +217,7 @@ class GuardedFetcher:
         A name without an address passes: it may have one by the time it is needed.
         """
         try:
-            async with _guarding(url, within_s):
+            async with _limits_and_errors(url, within_s):
                 target = httpx.URL(url)
                 self._rules.check(target)
                 await checked_addresses(self._rules, self._resolve, target)
@@ -226,7 +226,7 @@ class GuardedFetcher:
 
     def _client(self, within_s: float) -> httpx.AsyncClient:
         if self._ssl is None:
-            self._ssl = _trusting(None)
+            self._ssl = _ssl_context(None)
         return httpx.AsyncClient(
             transport=GuardedTransport(self._rules, self._resolve, self._ssl),
             trust_env=False,
@@ -237,7 +237,7 @@ class GuardedFetcher:
         )
 
 
-def _trusting(ca_file: Path | None) -> ssl.SSLContext:
+def _ssl_context(ca_file: Path | None) -> ssl.SSLContext:
     """Return a context that trusts the usual authorities, and those in a file."""
     context = httpx.create_ssl_context(trust_env=False)
     if ca_file is not None:
@@ -246,7 +246,7 @@ def _trusting(ca_file: Path | None) -> ssl.SSLContext:
 
 
 @asynccontextmanager
-async def _guarding(url: str, within_s: float) -> AsyncIterator[None]:
+async def _limits_and_errors(url: str, within_s: float) -> AsyncIterator[None]:
     """Limit the total time, and translate errors."""
     host = _host_in(url)
     try:
@@ -264,7 +264,7 @@ async def _guarding(url: str, within_s: float) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _following(
+async def _follow_redirects(
     client: httpx.AsyncClient,
     url: str,
     max_redirects: int,

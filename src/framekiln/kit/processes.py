@@ -100,7 +100,7 @@ class ChildProcess:
         self._output.cancel()
         return code
 
-    def ask_to_end(self) -> None:
+    def send_stop_signal(self) -> None:
         """Send the stop signal to the program itself, which ends its own children."""
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(self.program.stop_signal)
@@ -112,7 +112,7 @@ class ChildProcess:
 
     async def stop(self) -> None:
         """Ask the program to exit, and kill it if it does not."""
-        self.ask_to_end()
+        self.send_stop_signal()
         try:
             async with asyncio.timeout(self.program.stop_timeout_s):
                 await self._process.wait()

@@ -156,7 +156,7 @@ class _Cue:
                 " previous one"
             )
         for text, (start_ms, end_ms) in zip(texts, pairwise(edges_ms), strict=True):
-            yield from _share_out(text.split(), start_ms, end_ms)
+            yield from _distribute_words(text.split(), start_ms, end_ms)
 
 
 _CLOCK_FIELDS: Final = 4
@@ -259,7 +259,7 @@ def _plain(text: str) -> str:
         raise UnreadableCaptions("the number of a character (&#...;) is too long") from error
 
 
-def _share_out(words: list[str], start_ms: int, end_ms: int) -> Iterator[TimedText]:
+def _distribute_words(words: list[str], start_ms: int, end_ms: int) -> Iterator[TimedText]:
     """Distribute a time span over the words by their length."""
     letters, done = sum(map(len, words)), 0
     for word in words:

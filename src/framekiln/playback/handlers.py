@@ -70,7 +70,7 @@ class ProbeSource:
             source = await _find(self.database, source_id)
             if not is_ours or source is None or source.status is not SourceStatus.LOOKING:
                 return
-            async with _recording(lambda failure: self._fail(source_id, failure)):
+            async with _record_errors(lambda failure: self._fail(source_id, failure)):
                 tracks, expires_at = await self._fetch(source)
                 async with self.worker.priority.admit(work, is_ahead=is_ahead) as pause_switch:
                     outline = await self._probe(tracks, pause_switch)
@@ -144,7 +144,7 @@ class MakeSegment:
             rendition = source and source.outline and source.outline.find(name.rendition_id)
             if source is None or not rendition:
                 return
-            async with _recording(lambda failure: self._record(source_id, name, failure)):
+            async with _record_errors(lambda failure: self._record(source_id, name, failure)):
                 await self._make(source, rendition, name, pause_switch=pause_switch)
                 await self._record(source_id, name, None)
                 if await _find(self.database, source_id) is None:
@@ -188,7 +188,7 @@ class MakeSegment:
 
 
 @asynccontextmanager
-async def _recording(record: Record) -> AsyncIterator[None]:
+async def _record_errors(record: Record) -> AsyncIterator[None]:
     """Record an error instead of raising it."""
     try:
         yield

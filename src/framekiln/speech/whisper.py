@@ -67,7 +67,7 @@ class Whisper:
         """Run the decoder on the prompt."""
         feeds = self._feeds(encoded, prompt) | self._no_memory()
         logits, *memory = self._decoder.run(["logits", *self._remembered], feeds)
-        kept = zip(map(_as_past, self._remembered), memory, strict=True)
+        kept = zip(map(_past_name, self._remembered), memory, strict=True)
         return DecoderState(_exact(logits), dict(kept))
 
     def advance(self, encoded: Array, token: int, step: DecoderState) -> DecoderState:
@@ -77,10 +77,10 @@ class Whisper:
         names = [name for name in self._remembered if ".encoder." not in name]
         logits, *memory = self._decoder.run(["logits", *names], feeds)
         # The cached encoder state stays the same.
-        kept = zip(map(_as_past, names), memory, strict=True)
+        kept = zip(map(_past_name, names), memory, strict=True)
         return DecoderState(_exact(logits), step.memory | dict(kept))
 
-    def attend(self, encoded: Array, text: list[int]) -> Attention:
+    def cross_attention(self, encoded: Array, text: list[int]) -> Attention:
         """Run the decoder on a whole text and return its attention."""
         layers = sorted({layer for layer, _ in self._heads})
         names = [f"cross_attentions.{layer}" for layer in layers]
@@ -104,7 +104,7 @@ class Whisper:
         }
 
 
-def _as_past(name: str) -> str:
+def _past_name(name: str) -> str:
     return name.replace("present", _PAST, 1)
 
 

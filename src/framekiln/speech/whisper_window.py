@@ -53,7 +53,7 @@ def _timed_words(
 ) -> list[tuple[TokenWord, Word]]:
     tokens = whisper.tokens
     prompt = [*tokens.prompt(language), tokens.no_timestamps]
-    attention = whisper.attend(features, [*prompt, *text, tokens.end])
+    attention = whisper.cross_attention(features, [*prompt, *text, tokens.end])
     first = len(prompt)
     steps = max(2, samples // (STEP_MS * 16))
     # The row that predicts a token attends to where that token is spoken.

@@ -61,7 +61,7 @@ class BlobStore:
     async def put(self, key: str, data: bytes) -> None:
         """Store `data`, replacing existing content."""
         check_key(key)
-        with _writing(key):
+        with _write_errors(key):
             await obstore.put_async(
                 self._store,
                 key,
@@ -75,7 +75,7 @@ class BlobStore:
         check_key(key)
         # Checked first, so that a missing local file is not mistaken for an error of the store.
         size_bytes = (await asyncio.to_thread(path.stat)).st_size
-        with _writing(key):
+        with _write_errors(key):
             await obstore.put_async(
                 self._store,
                 key,
@@ -89,7 +89,7 @@ class BlobStore:
         check_key(key)
         source = _TrackedSource(chunks)
         try:
-            with _writing(key):
+            with _write_errors(key):
                 await obstore.put_async(
                     self._store,
                     key,
@@ -105,7 +105,7 @@ class BlobStore:
     async def create(self, key: str, data: bytes) -> bool:
         """Store `data` unless the key exists; return whether it was new. Atomic between writers."""
         check_key(key)
-        with _writing(key):
+        with _write_errors(key):
             try:
                 await obstore.put_async(self._store, key, data, mode="create")
             except AlreadyExistsError:
@@ -116,13 +116,13 @@ class BlobStore:
         """Copy a blob to another key; each can then be deleted independently."""
         check_key(key)
         check_key(to_key)
-        with _reading(key, doing="copy"):
+        with _read_errors(key, doing="copy"):
             await obstore.copy_async(self._store, key, to_key)
 
     async def get(self, key: str) -> bytes:
         """Return the whole content."""
         check_key(key)
-        with _reading(key):
+        with _read_errors(key):
             result = await obstore.get_async(self._store, key)
             return bytes(await result.bytes_async())
 
@@ -148,7 +148,7 @@ class BlobStore:
         """Return the metadata of the blob, or None if it does not exist."""
         check_key(key)
         try:
-            with _reading(key):
+            with _read_errors(key):
                 return _info(await obstore.head_async(self._store, key))
         except BlobNotFound:
             return None
@@ -163,7 +163,7 @@ class BlobStore:
         check_key(key)
         if start < 0 or (end is not None and end < start):
             raise ValueError(f"not a byte range: {start} to {end}")
-        with _reading(key):
+        with _read_errors(key):
             result = await self._open_range(key, start, end)
             if result is None:
                 return
@@ -173,7 +173,7 @@ class BlobStore:
     async def delete(self, key: str) -> None:
         """Delete the blob; deleting a missing one is not an error."""
         check_key(key)
-        with suppress(BlobNotFound), _reading(key, doing="delete"):
+        with suppress(BlobNotFound), _read_errors(key, doing="delete"):
             await obstore.delete_async(self._store, key)
 
     async def delete_prefix(self, prefix: str) -> int:
@@ -188,7 +188,7 @@ class BlobStore:
     async def list(self, prefix: str = "") -> AsyncGenerator[BlobInfo, None]:
         """Yield every blob under `prefix` (whole parts), in no particular order."""
         folder = check_prefix(prefix) if prefix else None
-        with _reading(prefix, doing="list"):
+        with _read_errors(prefix, doing="list"):
             async for page in obstore.list(self._store, folder, chunk_size=_LIST_PAGE):
                 for meta in page:
                     yield _info(meta)
@@ -223,14 +223,14 @@ class BlobStore:
             raise
 
     async def _first_keys(self, folder: str) -> Sequence[str]:
-        with _reading(folder, doing="list"):
+        with _read_errors(folder, doing="list"):
             async for page in obstore.list(self._store, folder, chunk_size=_LIST_PAGE):
                 return [meta["path"] for meta in page]
         return []
 
     async def _delete_all(self, keys: Sequence[str]) -> None:
         try:
-            with _reading(keys[0], doing="delete"):
+            with _read_errors(keys[0], doing="delete"):
                 await obstore.delete_async(self._store, keys)
         except BlobNotFound:
             # Another process also deletes here, and the batch stopped at the first missing key.
@@ -313,7 +313,7 @@ class _TrackedSource:
 
 
 @contextmanager
-def _reading(key: str, *, doing: str = "read") -> Iterator[None]:
+def _read_errors(key: str, *, doing: str = "read") -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
@@ -323,7 +323,7 @@ def _reading(key: str, *, doing: str = "read") -> Iterator[None]:
 
 
 @contextmanager
-def _writing(key: str) -> Iterator[None]:
+def _write_errors(key: str) -> Iterator[None]:
     try:
         yield
     except (BaseError, OSError) as error:

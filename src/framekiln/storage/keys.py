@@ -23,7 +23,7 @@ def check_key(key: str) -> str:
             f"Blob key has {len(key)} characters; at most {_KEY_LIMIT} are allowed."
         )
     for part in key.split("/"):
-        fault = _fault_in(part)
+        fault = _problem_in(part)
         if fault:
             raise BlobKeyInvalid(f"Blob key {key!r}: {fault}.", key=key)
     return key
@@ -34,7 +34,7 @@ def check_prefix(prefix: str) -> str:
     return check_key(prefix.removesuffix("/"))
 
 
-def _fault_in(part: str) -> str | None:
+def _problem_in(part: str) -> str | None:
     if not part:
         return "it has an empty part (a leading, closing or doubled slash)"
     if part in {".", ".."}:

@@ -53,7 +53,7 @@ async def as_page(app: AppHarness, path: str, **headers: str) -> httpx.Response:
     return await app.client.send(request)
 
 
-class TestRegistering:
+class TestRegistration:
     @pytest.mark.spec("2.6", "3.2")
     async def test_registering_a_file_returns_its_record(self, app: AppHarness) -> None:
         asked = {"filename": "Über uns.mp4", "type": "video", "byte_size": 12}
@@ -131,7 +131,7 @@ class TestRegistering:
             assert (await app.client.send(request)).status_code == 401
 
 
-class TestSharing:
+class TestDeduplication:
     async def test_equal_content_is_one_file(self, app: AppHarness) -> None:
         data = VTT + b"\n00:02.000 --> 00:03.000\nOnce.\n"
         md5 = md5_of(data)
@@ -302,7 +302,7 @@ class TestSmallFiles:
             assert last.endswith(b"event: complete\ndata: {}\n\n")
 
 
-class TestTwoMasters:
+class TestContentNegotiation:
     """The same address is asked for JSON by programs and for a picture by pages."""
 
     async def test_pages_get_the_image_and_clients_its_record(
@@ -328,7 +328,7 @@ class TestTwoMasters:
         assert answer.json()["status"] == "created"
 
 
-class TestDeleting:
+class TestDeletion:
     @pytest.mark.parametrize("way", ["DELETE", "POST"])
     async def test_deleting_removes_all_blobs(self, app: AppHarness, png: bytes, way: str) -> None:
         found = await upload_file(app, png, type="image")

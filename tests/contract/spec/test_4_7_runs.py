@@ -33,7 +33,7 @@ async def _empty_queue(pipelines: PipelineHarness) -> None:
     await pipelines.clear()
 
 
-class TestCreating:
+class TestCreation:
     @pytest.mark.spec("2.11")
     async def test_a_created_run_lists_all_its_steps(self, pipelines: PipelineHarness) -> None:
         pipeline, file = await pipelines.create_pipeline(TWO), await pipelines.add_file()
@@ -221,7 +221,7 @@ class TestIdempotency:
         assert issues(answer) == {("Idempotency-Key", code)}
 
 
-class TestListing:
+class TestLists:
     async def test_runs_are_filtered_and_paged(self, pipelines: PipelineHarness) -> None:
         pipeline, file = await pipelines.create_pipeline(), await pipelines.add_file()
         runs = [(await pipelines.start_run(pipeline, file))["id"] for _ in range(3)]

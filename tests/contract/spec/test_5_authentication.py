@@ -236,11 +236,11 @@ async def test_a_temporary_key_reuses_the_row_of_a_revoked_one(
     client: httpx.AsyncClient, parts: AuthServices, issued: IssuedKey
 ) -> None:
     identity, owner = parts.identity, issued.key.organization_id
-    first = await identity.issue_temporary_key(owner, "lent")
-    beside = await identity.issue_temporary_key(owner, "lent")
+    first = await identity.issue_temporary_key(owner, "temporary")
+    beside = await identity.issue_temporary_key(owner, "temporary")
     assert first.key.id != beside.key.id
     await identity.revoke_key(first.key.key_id)
-    again = await identity.issue_temporary_key(owner, "lent")
+    again = await identity.issue_temporary_key(owner, "temporary")
     assert (again.key.id, again.key.revoked_at) == (first.key.id, None)
     assert (await ask(client, again.text)).status_code == 200
     assert (await ask(client, beside.text)).status_code == 200
@@ -253,21 +253,21 @@ async def test_temporary_keys_do_not_reuse_rows_of_other_organizations(
 ) -> None:
     identity, owner = parts.identity, issued.key.organization_id
     other = await identity.create_organization("Other")
-    theirs = await identity.create_key(other.id, "lent")
+    theirs = await identity.create_key(other.id, "temporary")
     for key in (theirs.key, issued.key):
         await identity.revoke_key(key.key_id)
-    lent = await identity.issue_temporary_key(owner, "lent")
-    assert lent.key.id not in (theirs.key.id, issued.key.id)
+    temporary = await identity.issue_temporary_key(owner, "temporary")
+    assert temporary.key.id not in (theirs.key.id, issued.key.id)
 
 
 async def test_concurrent_temporary_keys_differ(parts: AuthServices, issued: IssuedKey) -> None:
     identity, owner = parts.identity, issued.key.organization_id
     for _ in range(2):
-        lent = await asyncio.gather(
-            *(identity.issue_temporary_key(owner, "lent") for _ in range(5))
+        temporary = await asyncio.gather(
+            *(identity.issue_temporary_key(owner, "temporary") for _ in range(5))
         )
-        assert len({each.key.id for each in lent}) == 5
-        for each in lent:
+        assert len({each.key.id for each in temporary}) == 5
+        for each in temporary:
             await identity.revoke_key(each.key.key_id)
     assert len(await identity.list_keys(owner)) == 6
 

@@ -11,7 +11,7 @@ from framekiln.identity.errors import (
     EmailTaken,
     InvalidPassword,
     OrganizationNotFound,
-    TokenElsewhere,
+    TokenScopeMismatch,
     UserNotFound,
 )
 from framekiln.identity.model import Role
@@ -135,7 +135,7 @@ class TestHosts:
         headers = {"Host": "evil.example"}
         signed = await place.kiln.client.post("/api/v1/url-token", json=body, headers=headers)
         target = RequestTarget("/api/v1/files/1")
-        with pytest.raises(TokenElsewhere):
+        with pytest.raises(TokenScopeMismatch):
             await place.services.tokens.read_url(signed.json()["token"], target)
 
 

@@ -309,7 +309,7 @@ class TestSession:
 
 
 @pytest.mark.spec("4.6")
-class TestSigning:
+class TestSignedUrls:
     @pytest.mark.parametrize("route", SIGN_ROUTES)
     @pytest.mark.parametrize("content_type", ["text/plain;charset=UTF-8", "application/json", ""])
     async def test_a_session_can_sign_with_any_content_type(

@@ -34,7 +34,7 @@ class Sender:
             try:
                 await self._keep(scope, self._receiver(messages))
             finally:
-                share.give_back()
+                share.release()
 
         task = asyncio.create_task(run())
         waiting = asyncio.create_task(is_read.wait())

@@ -152,7 +152,7 @@ def test_streams_are_counted_by_key_and_by_organization() -> None:
     with pytest.raises(TooManyStreams, match="this organization has 3 open"):
         take(second)
     take(caller_of(new_organization()))
-    place.give_back()
+    place.release()
     take(second)
 
 

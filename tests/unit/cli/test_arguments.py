@@ -32,10 +32,10 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_id_is_not_looked_up() -> None:
-    desk = ScriptedService()
+    service = ScriptedService()
     file_id = "0f0bd5d1-6f21-4f8e-9a57-0c2a5a8f3b52"
-    assert resolve_file_id(desk.client, file_id, quiet=True) == file_id
-    assert desk.requests == []
+    assert resolve_file_id(service.client, file_id, quiet=True) == file_id
+    assert service.requests == []
 
 
 def test_headers_are_parsed() -> None:

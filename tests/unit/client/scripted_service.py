@@ -43,7 +43,7 @@ class ScriptedService:
         self.pauses_s: list[float] = []
         transport = httpx.MockTransport(self._answer)
         self.client = Client(
-            "http://desk",
+            "http://service",
             "ef_a_b",
             retry_within_s=TIMEOUT_S,
             transport=transport,

@@ -33,7 +33,7 @@ def send(path: Path, monkeypatch: pytest.MonkeyPatch) -> Send:
     def run(endpoints: UploadService) -> list[tuple[int, int]]:
         reports: list[tuple[int, int]] = []
         connection = ServiceConnection(
-            "http://desk",
+            "http://service",
             "ef_a_b",
             retry_within_s=TIMEOUT_S,
             transport=httpx.MockTransport(endpoints),
@@ -46,30 +46,30 @@ def send(path: Path, monkeypatch: pytest.MonkeyPatch) -> Send:
 
 
 def test_chunks_are_sent_in_order(send: Send) -> None:
-    desk = UploadService(len(DATA))
-    assert send(desk) == [(0, 1000), (300, 1000), (600, 1000), (900, 1000), (1000, 1000)]
-    assert desk.data == DATA
-    assert desk.asked == [
+    service = UploadService(len(DATA))
+    assert send(service) == [(0, 1000), (300, 1000), (600, 1000), (900, 1000), (1000, 1000)]
+    assert service.data == DATA
+    assert service.asked == [
         "GET",
         *(f"POST bytes {a}-{min(a + 299, 999)}/1000" for a in (0, 300, 600, 900)),
     ]
 
 
 def test_stored_bytes_are_not_sent_again(send: Send) -> None:
-    desk = UploadService(len(DATA), data=DATA[:777])
-    send(desk)
-    assert desk.asked == ["GET", "POST bytes 777-999/1000"]
-    assert desk.data == DATA
+    service = UploadService(len(DATA), data=DATA[:777])
+    send(service)
+    assert service.asked == ["GET", "POST bytes 777-999/1000"]
+    assert service.data == DATA
     done = UploadService(len(DATA), data=DATA)
     send(done)
     assert done.asked == ["GET"]
 
 
 def test_a_broken_upload_is_resumed(send: Send) -> None:
-    desk = UploadService(len(DATA), faults=[None, None, "cut", None, "cut"])
-    send(desk)
-    assert desk.data == DATA
-    assert desk.asked[2:6] == [
+    service = UploadService(len(DATA), faults=[None, None, "cut", None, "cut"])
+    send(service)
+    assert service.data == DATA
+    assert service.asked[2:6] == [
         "POST bytes 300-599/1000",
         "GET",
         "POST bytes 450-749/1000",
@@ -79,24 +79,24 @@ def test_a_broken_upload_is_resumed(send: Send) -> None:
 
 @pytest.mark.parametrize("trouble", ["lost", 500, 502, 503, 429])
 def test_an_unavailable_service_is_retried(send: Send, trouble: int | str) -> None:
-    desk = UploadService(len(DATA), faults=[trouble, None, trouble, trouble, trouble])
-    send(desk)
-    assert desk.data == DATA
+    service = UploadService(len(DATA), faults=[trouble, None, trouble, trouble, trouble])
+    send(service)
+    assert service.data == DATA
 
 
 def test_after_a_lost_response_stored_bytes_are_not_sent_again(send: Send) -> None:
     """The bytes came, the answer did not."""
-    desk = UploadService(len(DATA), faults=[None, "lost"])
-    send(desk)
-    assert desk.asked[2:4] == ["GET", "POST bytes 300-599/1000"]
+    service = UploadService(len(DATA), faults=[None, "lost"])
+    send(service)
+    assert service.asked[2:4] == ["GET", "POST bytes 300-599/1000"]
 
 
 def test_a_refusal_is_not_retried_and_has_the_message_of_the_service(send: Send) -> None:
-    desk = UploadService(len(DATA), faults=[None, 410])
+    service = UploadService(len(DATA), faults=[None, 410])
     with pytest.raises(ServiceRefused, match=r"words \(410\)") as caught:
-        send(desk)
+        send(service)
     assert caught.value.details["error"] == "a_code"
-    assert len(desk.asked) == 2
+    assert len(service.asked) == 2
 
 
 def test_retries_stop_after_the_time_limit(path: Path) -> None:
@@ -104,7 +104,7 @@ def test_retries_stop_after_the_time_limit(path: Path) -> None:
         raise httpx.ConnectError("refused", request=request)
 
     connection = ServiceConnection(
-        "http://desk", "k", retry_within_s=0.05, transport=httpx.MockTransport(refuse_connection)
+        "http://service", "k", retry_within_s=0.05, transport=httpx.MockTransport(refuse_connection)
     )
     with pytest.raises(ServiceUnreachable, match="does not answer"):
         send_file(connection, "/upload", path, lambda *_: None)

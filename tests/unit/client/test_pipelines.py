@@ -24,37 +24,37 @@ def page(name: str, *items: Any, cursor: str | None = None) -> dict[str, Any]:
 
 
 def test_pages_are_requested_lazily() -> None:
-    desk = ScriptedService(
+    service = ScriptedService(
         page("runs", run("failed", id="1"), run("failed", id="2"), cursor="next="),
         page("runs", run("failed", id="3")),
     )
-    found = desk.client.runs.list(status="failed", limit=2, file_id=None)
+    found = service.client.runs.list(status="failed", limit=2, file_id=None)
     assert [next(found).id, next(found).id] == ["1", "2"]
-    assert desk.lines == [f"GET {API}/pipeline-runs?status=failed&limit=2"]
+    assert service.lines == [f"GET {API}/pipeline-runs?status=failed&limit=2"]
     assert [each.id for each in found] == ["3"]
-    assert desk.lines[1:] == [f"GET {API}/pipeline-runs?status=failed&limit=2&cursor=next%3D"]
+    assert service.lines[1:] == [f"GET {API}/pipeline-runs?status=failed&limit=2&cursor=next%3D"]
 
 
 def test_a_pipeline_is_found_by_name_on_any_page_or_by_id() -> None:
-    desk = ScriptedService(
+    service = ScriptedService(
         page("pipelines", pipeline("a", "1"), cursor="n"), page("pipelines", pipeline("b", "2"))
     )
-    assert desk.client.pipelines.find("b").id == "2"
-    desk = ScriptedService(pipeline("b"))
+    assert service.client.pipelines.find("b").id == "2"
+    service = ScriptedService(pipeline("b"))
     pipeline_id = str(uuid4())
-    desk.client.pipelines.find(pipeline_id)
-    assert desk.lines == [f"GET {API}/pipelines/{pipeline_id}"]
+    service.client.pipelines.find(pipeline_id)
+    assert service.lines == [f"GET {API}/pipelines/{pipeline_id}"]
     with pytest.raises(NoSuchPipeline, match="'c'"):
         ScriptedService(page("pipelines", pipeline("b"))).client.pipelines.find("c")
 
 
 def test_repeated_requests_start_one_run() -> None:
     answer = {**run("pending"), "run": run("pending"), "created": False}
-    desk = ScriptedService(LOST, (503, {}), answer)
-    found, is_new = desk.client.runs.create("p", "f", version=2)
+    service = ScriptedService(LOST, (503, {}), answer)
+    found, is_new = service.client.runs.create("p", "f", version=2)
     assert (found.id, is_new) == ("r", False)
-    assert desk.body() == {"pipeline_id": "p", "file_id": "f", "version": 2}
-    [key] = {each.headers["idempotency-key"] for each in desk.requests}
+    assert service.body() == {"pipeline_id": "p", "file_id": "f", "version": 2}
+    [key] = {each.headers["idempotency-key"] for each in service.requests}
     other = ScriptedService(answer)
     other.client.runs.create("p", "f")
     assert other.requests[0].headers["idempotency-key"] != key
@@ -66,13 +66,13 @@ def test_repeated_requests_start_one_run() -> None:
 @pytest.mark.parametrize("status", ["succeeded", "failed", "filtered", "cancelled"])
 def test_waiting_for_a_run_ends_in_every_terminal_state(status: str) -> None:
     seen: list[str] = []
-    desk = ScriptedService(
+    service = ScriptedService(
         run("pending"), run("running"), LOST, run("running"), run("running"), run(status)
     )
-    assert desk.client.runs.wait("r", lambda each: seen.append(each.status)).status == status
+    assert service.client.runs.wait("r", lambda each: seen.append(each.status)).status == status
     assert seen == ["pending", "running", "running", "running", status]
     # Looked at less and less often while nothing happens; the third pause is that of a lost answer.
-    first, second, _, third, fourth = desk.pauses_s
+    first, second, _, third, fourth = service.pauses_s
     assert first == second < third < fourth
 
 
@@ -105,9 +105,9 @@ def test_a_run_has_its_steps() -> None:
 def test_idempotent_requests_are_retried(
     ask: Callable[[Client], Any], answer: dict[str, Any]
 ) -> None:
-    desk = ScriptedService(LOST, answer)
-    ask(desk.client)
-    assert len(desk.requests) == 2
+    service = ScriptedService(LOST, answer)
+    ask(service.client)
+    assert len(service.requests) == 2
 
 
 @pytest.mark.parametrize(
@@ -119,38 +119,38 @@ def test_idempotent_requests_are_retried(
     ],
 )
 def test_other_requests_are_not_retried(ask: Callable[[Client], Any]) -> None:
-    desk = ScriptedService(LOST)
+    service = ScriptedService(LOST)
     with pytest.raises(ServiceUnreachable):
-        ask(desk.client)
-    assert len(desk.requests) == 1
+        ask(service.client)
+    assert len(service.requests) == 1
 
 
 def test_decisions_send_only_the_given_fields() -> None:
-    desk = ScriptedService(REVIEW, REVIEW, REVIEW, REVIEW)
-    reviews = desk.client.reviews
+    service = ScriptedService(REVIEW, REVIEW, REVIEW, REVIEW)
+    reviews = service.client.reviews
     reviews.approve("v")
     reviews.approve("v", {"annotations": []})
     reviews.reject("v")
     reviews.reject("v", "too loud")
-    assert [desk.body(number) for number in range(4)] == [
+    assert [service.body(number) for number in range(4)] == [
         {},
         {"metadata_patch": {"annotations": []}},
         {},
         {"reason": "too loud"},
     ]
-    assert desk.lines[1::2] == [
+    assert service.lines[1::2] == [
         f"POST {API}/pipeline-reviews/v/approve",
         f"POST {API}/pipeline-reviews/v/reject",
     ]
 
 
 def test_a_batch_has_one_run_for_each_file() -> None:
-    desk = ScriptedService({"batch": BATCH, "created": True}, {**BATCH, "batch": BATCH})
-    batch, is_new = desk.client.batches.create("p", ["f", "g"], max_in_flight=3)
+    service = ScriptedService({"batch": BATCH, "created": True}, {**BATCH, "batch": BATCH})
+    batch, is_new = service.client.batches.create("p", ["f", "g"], max_in_flight=3)
     assert is_new
     runs = [{"file_id": "f"}, {"file_id": "g"}]
-    assert desk.body() == {"pipeline_id": "p", "runs": runs, "max_in_flight": 3}
-    assert desk.client.batches.get("b") == batch
+    assert service.body() == {"pipeline_id": "p", "runs": runs, "max_in_flight": 3}
+    assert service.client.batches.get("b") == batch
 
 
 def test_warnings_are_returned_with_the_created_object() -> None:
@@ -177,13 +177,15 @@ def test_secrets_are_not_in_the_repr() -> None:
 
 def test_outputs_and_metadata_of_a_file_are_ordered() -> None:
     outputs = [{"window": {"index": number}, "output": {}} for number in range(3)]
-    desk = ScriptedService(page("outputs", *outputs[:2], cursor="c"), page("outputs", outputs[2]))
-    assert list(desk.client.runs.outputs("r", "frames")) == outputs
-    assert desk.lines[0] == f"GET {API}/pipeline-runs/r/outputs/frames"
-    desk = ScriptedService(page("namespaces", {"namespace": "look"}), page("outputs", *outputs))
-    assert list(desk.client.files.namespaces("f")) == [{"namespace": "look"}]
-    assert list(desk.client.files.metadata("f", "look")) == outputs
-    assert desk.lines == [f"GET {API}/files/f/metadata", f"GET {API}/files/f/metadata/look"]
+    service = ScriptedService(
+        page("outputs", *outputs[:2], cursor="c"), page("outputs", outputs[2])
+    )
+    assert list(service.client.runs.outputs("r", "frames")) == outputs
+    assert service.lines[0] == f"GET {API}/pipeline-runs/r/outputs/frames"
+    service = ScriptedService(page("namespaces", {"namespace": "look"}), page("outputs", *outputs))
+    assert list(service.client.files.namespaces("f")) == [{"namespace": "look"}]
+    assert list(service.client.files.metadata("f", "look")) == outputs
+    assert service.lines == [f"GET {API}/files/f/metadata", f"GET {API}/files/f/metadata/look"]
 
 
 def test_every_issue_is_in_the_message() -> None:

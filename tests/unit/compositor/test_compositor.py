@@ -109,7 +109,7 @@ class TestCanvas:
         assert is_near(canvas.picture, (8, 8), (200, 100, 50))
 
 
-class TestPlacing:
+class TestPlacement:
     def test_a_move_by_even_pixels_copies_nothing(self) -> None:
         picture = solid(1, 2, 3)
         placed = place(picture, translation_matrix(4, 6), within=WHOLE)

@@ -128,14 +128,14 @@ def test_redrawn_parts_equal_a_new_scene(frames: list[list[int]]) -> None:
     write_planes(in_buffers.picture, last)
     for number, frame in enumerate(frames):
         things = [THINGS[each] for each in frame]
-        anew = Scene(WIDTH, HEIGHT)
-        anew.show(things)
+        redrawn = Scene(WIDTH, HEIGHT)
+        redrawn.show(things)
         expected = np.empty_like(buffers[0])
-        write_planes(anew.picture, expected)
+        write_planes(redrawn.picture, expected)
         scene.show(things)
         assert all(
             np.array_equal(mine, new)
-            for mine, new in zip(scene.picture.planes, anew.picture.planes, strict=True)
+            for mine, new in zip(scene.picture.planes, redrawn.picture.planes, strict=True)
         )
         buffer = buffers[number % len(buffers)]
         if in_buffers.show(things, buffer_planes(buffer, WIDTH, HEIGHT)):

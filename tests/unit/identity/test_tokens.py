@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import jwt
 import pytest
 
-from framekiln.identity.errors import TokenElsewhere, TokenExpired, TokenInvalid
+from framekiln.identity.errors import TokenExpired, TokenInvalid, TokenScopeMismatch
 from framekiln.identity.signatures.keys import ConfiguredSigningKeys, make_signing_key
 from framekiln.identity.signatures.scope import RequestTarget
 from framekiln.identity.signatures.tokens import (
@@ -72,7 +72,7 @@ async def test_a_token_opens_its_signed_url(tokens: AccessTokens) -> None:
         RequestTarget(f"{FILE}/../2"),
         RequestTarget("/api/v1/renders/1.mp4"),
     ):
-        with pytest.raises(TokenElsewhere, match=FILE):
+        with pytest.raises(TokenScopeMismatch, match=FILE):
             await tokens.read_url(token, asked)
 
 
@@ -86,7 +86,7 @@ async def test_a_token_signed_by_a_key_opens_everything_below_its_prefix(
             "/api/v1/transcode/manifest.m3u8" if "transcode" in prefix else HERE.path
         )
         assert await tokens.read_url(wide, asked) == ORG
-        with pytest.raises(TokenElsewhere, match="signed for"):
+        with pytest.raises(TokenScopeMismatch, match="signed for"):
             await tokens.read_url(narrow, asked)
 
 
@@ -180,7 +180,7 @@ async def test_a_media_token_expires_at_its_time(
     token = await tokens.sign_media(ORG, FILE, clock.now() + MEDIA_TOKEN_LIFETIME)
     asked = RequestTarget(f"{FILE}/tracks/1", [("media_token", token)])
     assert await tokens.read_media(token, asked) == ORG
-    with pytest.raises(TokenElsewhere):
+    with pytest.raises(TokenScopeMismatch):
         await tokens.read_media(token, RequestTarget("/api/v1/files/12/tracks/1"))
     clock.advance(MEDIA_TOKEN_LIFETIME)
     with pytest.raises(TokenExpired):
@@ -195,17 +195,17 @@ async def test_upload_tokens_require_a_key_and_an_upload_path(tokens: AccessToke
     upload = RequestTarget(f"{FILE}/upload")
     allowed = await tokens.sign_url(ORG, upload.path, signed_by=KEY)
     assert await tokens.read_upload(allowed, upload) == KEY
-    with pytest.raises(TokenElsewhere, match=FILE):
+    with pytest.raises(TokenScopeMismatch, match=FILE):
         await tokens.read_upload(allowed, RequestTarget("/api/v1/files/2/upload"))
     for token in (
         await tokens.sign_url(ORG, upload.path),
         await tokens.sign_url(ORG, FILE, signed_by=KEY),
     ):
-        with pytest.raises(TokenElsewhere, match="only allows reading"):
+        with pytest.raises(TokenScopeMismatch, match="only allows reading"):
             await tokens.read_upload(token, upload)
 
 
 async def test_every_refusal_is_unauthenticated(tokens: AccessTokens) -> None:
-    for kind in (TokenInvalid, TokenExpired, TokenElsewhere):
+    for kind in (TokenInvalid, TokenExpired, TokenScopeMismatch):
         assert issubclass(kind, Unauthenticated)
         assert kind.code == "unauthorized"

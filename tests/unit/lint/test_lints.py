@@ -176,14 +176,17 @@ def test_nouns_pass(write: Write, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["told = 1", "def open_cage(): ...", "class Crew: ...", "a.ward"]
+    "source",
+    ["told = 1", "def open_cage(): ...", "class Crew: ...", "a.ward", "_LONGEST_S = 1", "MOST = 2"],
 )
 def test_words_with_a_usual_term_are_found(write: Write, source: str) -> None:
     (problem,) = usual_terms.problems(write("src/f/model.py", f"\n{source}\n"))
     assert problem.startswith("src/f/model.py:2: call ")
 
 
-@pytest.mark.parametrize("source", ["toward = forward", '"""As told."""', "# Warm cages."])
+@pytest.mark.parametrize(
+    "source", ["toward = forward", '"""As told."""', "# Warm cages.", "longest = MAX_S"]
+)
 def test_other_words_and_prose_pass(write: Write, source: str) -> None:
     assert list(usual_terms.problems(write("src/f/model.py", f"{source}\n"))) == []
 

@@ -74,7 +74,7 @@ def test_a_word_without_any_voice_stays_where_it_is() -> None:
     assert (word.start_ms, word.end_ms) == (5050, 5250)
 
 
-def test_cutting_keeps_words_by_their_middle_and_makes_the_text_anew() -> None:
+def test_cutting_keeps_words_by_their_middle_and_joins_their_text() -> None:
     whole = transcript(
         spoken("One", 0, 400), spoken("two", 400, 1000), spoken("three.", 1000, 1500)
     )

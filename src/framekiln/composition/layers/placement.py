@@ -144,7 +144,7 @@ class LayerPlacer:
         if isinstance(layer, VideoLayer | AudioLayer):
             return self._played_extent(layer, media_s)
         window = SourceWindow(layer.trim.start_s, self._clipped_end(layer, media_s))
-        return LayerExtent(None, window=window) if window.out_s is None else _definite(window)
+        return LayerExtent(None, window=window) if window.out_s is None else _window_extent(window)
 
     def _played_extent(
         self, layer: VideoLayer | AudioLayer, media_s: Fraction | None
@@ -167,8 +167,8 @@ class LayerPlacer:
         if layer.loop.plays is None:
             return LayerExtent(None, hint_s=seconds_on_grid(window.play_s), window=window)
         if freezes:
-            return LayerExtent(None, _definite(window).least_s, window=window)
-        return _definite(window)
+            return LayerExtent(None, _window_extent(window).least_s, window=window)
+        return _window_extent(window)
 
     def _starts_within(self, layer: Layer, media_s: Fraction | None) -> bool:
         if media_s is None or layer.trim.start_s < media_s:
@@ -193,7 +193,7 @@ class LayerPlacer:
 _NEEDS_END = "is missing: only the last layer of a sequence may have no end"
 
 
-def _definite(window: SourceWindow) -> LayerExtent:
+def _window_extent(window: SourceWindow) -> LayerExtent:
     length_s = seconds_on_grid((window.play_s or _ZERO) * (window.plays or 1))
     return LayerExtent(length_s, length_s, window=window)
 
@@ -215,7 +215,7 @@ def _container_extent(layer: Layer, children: tuple[PlacedLayer, ...]) -> LayerE
     trim = layer.trim
     window = SourceWindow(trim.start_s, trim.end_s)
     if trim.end_s is not None:
-        return _definite(window)
+        return _window_extent(window)
     least_s = max((child.start_s + child.extent.least_s for child in children), default=_ZERO)
     hint_s = max((child.start_s + child.extent.hint_s for child in children), default=_ZERO)
     hint_s = max(_ZERO, hint_s - trim.start_s)

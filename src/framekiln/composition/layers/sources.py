@@ -97,7 +97,7 @@ def find_source(
     problem = UnusableSource("asset_unreachable", "was not fetched")
     for address in addresses:
         facts = media.get(address, problem)
-        found = facts if isinstance(facts, UnusableSource) else _unfit(layer, facts)
+        found = facts if isinstance(facts, UnusableSource) else _kind_mismatch(layer, facts)
         if found is None and isinstance(facts, SourceFacts):
             return LayerSource(address, facts)
         problem = found or problem
@@ -153,7 +153,7 @@ def addresses_of(layer: Layer) -> list[str]:
     return [layer.file] if layer.fallback_file is None else [layer.file, layer.fallback_file]
 
 
-def _unfit(layer: Layer, facts: SourceFacts) -> UnusableSource | None:
+def _kind_mismatch(layer: Layer, facts: SourceFacts) -> UnusableSource | None:
     """Return why a layer cannot use this source, or None."""
     kinds = next(kinds for type_, kinds in _KINDS.items() if isinstance(layer, type_))
     if facts.kind not in kinds:

@@ -265,8 +265,8 @@ def _shifted(state: LayerState, shift: PresetOffset, canvas: PixelSize) -> Layer
         return state
     left = state.x + state.origin_x * (1 - state.scale)
     top = state.y + state.origin_y * (1 - state.scale)
-    across = _way(shift.across, left, state.width * state.scale, canvas.width)
-    down = _way(shift.down, top, state.height * state.scale, canvas.height)
+    across = _slide_offset(shift.across, left, state.width * state.scale, canvas.width)
+    down = _slide_offset(shift.down, top, state.height * state.scale, canvas.height)
     return replace(
         state,
         x=state.x + across,
@@ -276,7 +276,7 @@ def _shifted(state: LayerState, shift: PresetOffset, canvas: PixelSize) -> Layer
     )
 
 
-def _way(share: float, edge: float, side: float, whole: float) -> float:
+def _slide_offset(share: float, edge: float, side: float, whole: float) -> float:
     """Return the offset of a slide: -1 is just beyond the near edge, 1 beyond the far one."""
     return share * (edge + side) if share < 0 else share * (whole - edge)
 

@@ -19,8 +19,8 @@ class LayerStateCache:
     def __init__(self, layer: ResolvedLayer, content: PixelSize | None = None) -> None:
         self.layer = layer
         self._content = content
-        self._moving = list(_moving(layer))
-        self._edges = sorted({edge for span in self._moving for edge in span})
+        self._motion_spans = list(_motion_spans(layer))
+        self._edges = sorted({edge for span in self._motion_spans for edge in span})
         self._kept: dict[int, LayerState] = {}
 
     def at(self, time_s: Fraction) -> LayerState:
@@ -34,19 +34,19 @@ class LayerStateCache:
 
     def is_animated_at(self, time_s: Fraction) -> bool:
         """Whether anything except its source may differ between frames."""
-        return any(start <= time_s < end for start, end in self._moving)
+        return any(start <= time_s < end for start, end in self._motion_spans)
 
 
-def _moving(layer: ResolvedLayer) -> Iterator[Span]:
+def _motion_spans(layer: ResolvedLayer) -> Iterator[Span]:
     for curve in layer.curves.values():
         if not curve.is_constant:
             yield curve.points[0].time_s + layer.zero_s, curve.points[-1].time_s + layer.zero_s
-    yield from _fading(layer)
-    yield from _entering(layer)
-    yield from _fading_filters(layer)
+    yield from _fade_spans(layer)
+    yield from _preset_spans(layer)
+    yield from _filter_fade_spans(layer)
 
 
-def _fading(layer: ResolvedLayer) -> Iterator[Span]:
+def _fade_spans(layer: ResolvedLayer) -> Iterator[Span]:
     fades = layer.fades
     if fades.in_s:
         yield layer.start_s, layer.start_s + fades.in_s
@@ -57,7 +57,7 @@ def _fading(layer: ResolvedLayer) -> Iterator[Span]:
             yield dissolve.start_s, dissolve.end_s
 
 
-def _entering(layer: ResolvedLayer) -> Iterator[Span]:
+def _preset_spans(layer: ResolvedLayer) -> Iterator[Span]:
     for preset in layer.layer.transitions:
         if isinstance(preset, Preset) and preset.is_in:
             yield layer.start_s, layer.start_s + preset.duration_s
@@ -65,7 +65,7 @@ def _entering(layer: ResolvedLayer) -> Iterator[Span]:
             yield layer.end_s - preset.duration_s, layer.end_s
 
 
-def _fading_filters(layer: ResolvedLayer) -> Iterator[Span]:
+def _filter_fade_spans(layer: ResolvedLayer) -> Iterator[Span]:
     value = layer.layer
     filters = value.filters if isinstance(value, VisualLayer) else ()
     if isinstance(value, FilterLayer):

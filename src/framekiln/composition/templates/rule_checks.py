@@ -150,25 +150,25 @@ def exactly(subject: RuleSubject, words: Words) -> bool:
 
 def greater(subject: RuleSubject, words: Words) -> bool:
     """gt: a number or another input."""
-    against = _against(subject, words[0])
+    against = _compared_size(subject, words[0])
     return against is not None and subject.size is not None and subject.size > against
 
 
 def greater_or_equal(subject: RuleSubject, words: Words) -> bool:
     """gte."""
-    against = _against(subject, words[0])
+    against = _compared_size(subject, words[0])
     return against is not None and subject.size is not None and subject.size >= against
 
 
 def less(subject: RuleSubject, words: Words) -> bool:
     """lt."""
-    against = _against(subject, words[0])
+    against = _compared_size(subject, words[0])
     return against is not None and subject.size is not None and subject.size < against
 
 
 def less_or_equal(subject: RuleSubject, words: Words) -> bool:
     """lte."""
-    against = _against(subject, words[0])
+    against = _compared_size(subject, words[0])
     return against is not None and subject.size is not None and subject.size <= against
 
 
@@ -337,7 +337,7 @@ def _number(word: str) -> Fraction:
     return number
 
 
-def _against(subject: RuleSubject, word: str) -> Fraction | None:
+def _compared_size(subject: RuleSubject, word: str) -> Fraction | None:
     number = number_of(word)
     return subject.other(word).size if number is None else number
 

@@ -38,7 +38,7 @@ class StoredSigningKeys:
         if found is not None:
             return found
         async with self._looking:
-            if self._find_known(key_id) is None and self._may_look_again():
+            if self._find_known(key_id) is None and self._may_reload():
                 async with self._database.connection() as connection:
                     self._known = await store.list_signing_keys(connection)
                 self._looked_at = self._clock.now()
@@ -47,7 +47,7 @@ class StoredSigningKeys:
     def _find_known(self, key_id: str) -> SigningKey | None:
         return next((key for key in self._known if key.id == key_id), None)
 
-    def _may_look_again(self) -> bool:
+    def _may_reload(self) -> bool:
         if self._looked_at is None:
             return True
         return abs(self._clock.now() - self._looked_at) >= RELOAD_AFTER

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import jwt
 
-from framekiln.identity.errors import TokenElsewhere, TokenExpired, TokenInvalid
+from framekiln.identity.errors import TokenExpired, TokenInvalid, TokenScopeMismatch
 from framekiln.identity.signatures.keys import SigningKeys
 from framekiln.identity.signatures.scope import RequestTarget, Scope, read_scope
 from framekiln.kit.clock import Clock
@@ -97,12 +97,12 @@ class AccessTokens:
         """Return the key on whose behalf a URL token uploads here, or raise `Unauthenticated`."""
         claims = await self._claims(token, audience=URL_AUDIENCE, name="URL token")
         if claims.api_key_id is None or not claims.scope.is_for_uploads:
-            raise TokenElsewhere(
+            raise TokenScopeMismatch(
                 "this URL token only allows reading: for an upload, sign its path with an API key"
             )
         mismatch = claims.scope.upload_mismatch(asked)
         if mismatch is not None:
-            raise TokenElsewhere(f"this URL token does not allow this upload: {mismatch}")
+            raise TokenScopeMismatch(f"this URL token does not allow this upload: {mismatch}")
         return claims.api_key_id
 
     async def _read(
@@ -111,7 +111,7 @@ class AccessTokens:
         claims = await self._claims(token, audience=audience, name=name)
         mismatch = claims.scope.mismatch(asked)
         if mismatch is not None:
-            raise TokenElsewhere(f"this {name} does not allow this address: {mismatch}")
+            raise TokenScopeMismatch(f"this {name} does not allow this address: {mismatch}")
         return claims.organization_id
 
     async def _sign(self, claims: dict[str, Any], audience: str, *, expires_at: datetime) -> str:

@@ -51,7 +51,7 @@ def _files(paths: Iterable[Path]) -> list[Path]:
     ]
 
 
-def hand_over(view: VisibleFiles) -> None:
+def give_to_child(view: VisibleFiles) -> None:
     """Give the folder and its contents to the child; check that it can read the rest."""
     for path in (*view.readable, *_files(view.readable)):
         if not path.stat().st_mode & stat.S_IROTH:
@@ -64,7 +64,7 @@ def hand_over(view: VisibleFiles) -> None:
         os.chown(entry.path, UNPRIVILEGED_ID, UNPRIVILEGED_ID, follow_symlinks=False)
 
 
-def take_back(folder: Path, *, has_owner: bool) -> list[str]:
+def reclaim(folder: Path, *, has_owner: bool) -> list[str]:
     """Take ownership of everything; remove all but files and folders, and return their names."""
     strange = []
     if has_owner:

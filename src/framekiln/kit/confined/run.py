@@ -14,7 +14,7 @@ from typing import Any
 
 from framekiln.kit.confined.budget import child_budget
 from framekiln.kit.confined.errors import ConfinedFailed
-from framekiln.kit.confined.folders import check_own, hand_over, take_back, unshare
+from framekiln.kit.confined.folders import check_own, give_to_child, reclaim, unshare
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.order import ConfinedOrder, OnReport
 from framekiln.kit.confined.outcome import ConfinedChild, outcome
@@ -59,7 +59,7 @@ async def run_in_sandbox(
 ) -> dict[str, Any]:
     """Run an order in a new sandbox."""
     running = _Running(order, on_report, pause_switch or PauseSwitch())
-    return await running.through(sandbox, spawned_child(sandbox, order))
+    return await running.run_child(sandbox, spawned_child(sandbox, order))
 
 
 async def run_warm(
@@ -71,7 +71,7 @@ async def run_warm(
 ) -> dict[str, Any]:
     """Run an order in an open warm sandbox; if that is not possible, in a new one."""
     running = _Running(order, on_report, pause_switch or PauseSwitch())
-    return await running.through(warm.sandbox, warm.child(order))
+    return await running.run_child(warm.sandbox, warm.child(order))
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class _Running:
     on_report: OnReport | None
     pause_switch: PauseSwitch
 
-    async def through(
+    async def run_child(
         self, sandbox: Sandbox, child: AbstractAsyncContextManager[ConfinedChild]
     ) -> dict[str, Any]:
         """Hand the folder over, wait for the result, and take the folder back."""
@@ -92,7 +92,7 @@ class _Running:
         if sandbox.isolation is Isolation.NONE and not is_stranger:
             await asyncio.to_thread(unshare, view.readable)
         if is_stranger:
-            await asyncio.to_thread(hand_over, view)
+            await asyncio.to_thread(give_to_child, view)
         try:
             async with child as running:
                 result = await outcome(
@@ -100,7 +100,7 @@ class _Running:
                 )
         finally:
             strange = await asyncio.shield(
-                asyncio.to_thread(take_back, view.folder, has_owner=is_stranger)
+                asyncio.to_thread(reclaim, view.folder, has_owner=is_stranger)
             )
         if strange:
             names = ", ".join(strange[:5])

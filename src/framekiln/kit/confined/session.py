@@ -282,7 +282,7 @@ class ConfinedSession(Closeable):
         **details: str,
     ) -> NoReturn:
         """Kill the child and raise an error about the source."""
-        complaints = self._process.complaints() if self._process is not None else ""
+        complaints = self._process.error_output() if self._process is not None else ""
         self._stop()
         log.warning("confined.session_failed", kind=source.kind, what=what, complaints=complaints)
         raise kind(f"{source.name}: the decoder {what}, and was stopped", **details)
@@ -291,7 +291,7 @@ class ConfinedSession(Closeable):
         """Raise for a child that ended without an answer."""
         process = self._process
         code = process.wait() if process is not None else None
-        complaints = process.complaints() if process is not None else ""
+        complaints = process.error_output() if process is not None else ""
         self._stop()
         log.warning(
             "confined.session_ended", kind=source.kind, exit_code=code, complaints=complaints

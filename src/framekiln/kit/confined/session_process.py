@@ -71,7 +71,7 @@ class SessionProcess:
         self._ended.wait(_LEAVING_S)
         return self._code
 
-    def complaints(self) -> str:
+    def error_output(self) -> str:
         """Return the last part of its standard error."""
         with suppress(BlockingIOError):
             return os.read(self.output, 1 << 16)[-_COMPLAINT_BYTES:].decode(errors="replace")

@@ -96,7 +96,7 @@ class WarmSandbox:
                 yield child
         finally:
             zygote.users -= 1
-            await self._look_after(zygote)
+            await self._retire_or_close(zygote)
 
     async def _fresh_zygote(self) -> ZygoteHandle | None:
         async with self._starting:
@@ -114,7 +114,7 @@ class WarmSandbox:
             log.warning("confined.warm_sandbox_unavailable", reason=str(error))
             return None
 
-    async def _look_after(self, zygote: ZygoteHandle) -> None:
+    async def _retire_or_close(self, zygote: ZygoteHandle) -> None:
         """Retire a zygote that crashed or is used up; end a retired one without users."""
         if zygote is self._zygote and (zygote.has_crashed or zygote.orders >= _MAX_ORDERS):
             await self._retire(zygote)

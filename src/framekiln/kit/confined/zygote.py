@@ -59,10 +59,10 @@ class _Zygote:
             for key, _ in self._selector.select():
                 if key.fileobj is not self._control:
                     self._report_end(key)
-                elif not self._obey():
+                elif not self._handle_message():
                     return
 
-    def _obey(self) -> bool:
+    def _handle_message(self) -> bool:
         files = array.array("i")
         message, ancillary, _, _ = self._control.recvmsg(
             MESSAGE_BYTES, socket.CMSG_SPACE(FILES * files.itemsize)

@@ -142,7 +142,7 @@ def decode_chunks(
             end_s = (at_s or 0) + length_s
             run = _Run(frame, (exactly(end_s) if exactly else end_s) - length_s)
             if left_at is not None:
-                run.go_on_from(left_at)
+                run.continue_from(left_at)
         yield from run.feed(frame)
     if run is not None:
         yield from run.finish()
@@ -199,7 +199,7 @@ class _Run:
             format="fltp", layout="mono" if self._is_mono else "stereo", rate=RATE_HZ
         )
 
-    def go_on_from(self, earlier: "_Run") -> None:
+    def continue_from(self, earlier: "_Run") -> None:
         """Align samples to the positions they would have if an earlier run had continued.
 
         A resampler starts at an instant that is a sample of both rates, so some first samples are

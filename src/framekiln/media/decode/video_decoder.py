@@ -78,7 +78,7 @@ class VideoDecoder(Closeable):
         """Make the next frame one at or before `ticks`; return whether it is the very first."""
         first = self._opened.stream.start_time or 0
         for step_s in _STEPS_BACK_S:
-            target = ticks - self._look_back - round(step_s / self.tick_s)
+            target = ticks - self._deinterlace_margin - round(step_s / self.tick_s)
             if target <= first:
                 break
             if self._seek_keyframe(target) and self._floor <= ticks:
@@ -104,7 +104,7 @@ class VideoDecoder(Closeable):
         return self._file
 
     @property
-    def _look_back(self) -> int:
+    def _deinterlace_margin(self) -> int:
         """How many ticks earlier to start: deinterlacing a frame needs the one before it."""
         stream = self._opened.stream
         if not is_interlaced_order(stream.codec_context.field_order):

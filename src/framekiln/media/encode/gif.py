@@ -103,10 +103,10 @@ def _by_palette(frames: Iterator[VideoFrame], palette: VideoFrame) -> Iterator[V
             colours.push(palette)
             colours.push(None)
         source.push(frame)
-        yield from _pulled(sink)
+        yield from _frames_of_sink(sink)
     assert graph is not None, "a film has at least one frame"
     source.push(None)
-    yield from _pulled(sink)
+    yield from _frames_of_sink(sink)
 
 
 def _input(graph: Graph, frame: VideoFrame) -> "av.filter.FilterContext":
@@ -118,7 +118,7 @@ def _input(graph: Graph, frame: VideoFrame) -> "av.filter.FilterContext":
     )
 
 
-def _pulled(sink: "av.filter.FilterContext") -> Iterator[VideoFrame]:
+def _frames_of_sink(sink: "av.filter.FilterContext") -> Iterator[VideoFrame]:
     while True:
         try:
             frame = sink.pull()

@@ -45,10 +45,10 @@ def _find(text: str) -> str | None:
 
 
 def _unescape(text: str) -> str:
-    return _ESCAPE.sub(_written_out, text) if "\\" in text else text
+    return _ESCAPE.sub(_unescaped, text) if "\\" in text else text
 
 
-def _written_out(escape: re.Match[str]) -> str:
+def _unescaped(escape: re.Match[str]) -> str:
     if escape.group(1) is None:
         return escape.group(2)
     code = int(escape.group(1), 16)

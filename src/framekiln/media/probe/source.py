@@ -38,7 +38,7 @@ def probe_source(path: Path) -> ProbedSource:
     if found.kind is MediaKind.CAPTION:
         return _captions(path)
     if mime_type == "text/plain":
-        return _perhaps_captions(path)
+        return _probe_captions(path)
     if mime_type in _REMEDIES:
         raise UnreadableMedia(_REMEDIES[mime_type])
     return _media(path)
@@ -70,7 +70,7 @@ def _captions(path: Path) -> ProbedSource:
     return ProbedSource(kind=MediaKind.CAPTION, size_bytes=len(data))
 
 
-def _perhaps_captions(path: Path) -> ProbedSource:
+def _probe_captions(path: Path) -> ProbedSource:
     try:
         return _captions(path)
     except UnreadableCaptions as error:

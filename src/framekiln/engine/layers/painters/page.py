@@ -130,14 +130,14 @@ class _OpenPage:
         if at_s == self.at_s:
             return None
         is_first = self._number < 0
-        self._go_near(at_s)
+        self._seek_near(at_s)
         if self._order.seek is not None:
             self._page.evaluate(self._order.seek(at_s))
         self._number += 1
         self.at_s = at_s
         return self._grab(_us(at_s), is_first=is_first)
 
-    def _go_near(self, at_s: Fraction) -> None:
+    def _seek_near(self, at_s: Fraction) -> None:
         """Show earlier frames first; animations start with the first drawn frame."""
         frame_s = 1 / self._order.fps
         if self._number < 0 and at_s > 0:
