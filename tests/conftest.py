@@ -28,7 +28,7 @@ leave_realtime()
 
 SHARED, SURVIVAL = "shared service", "survival"
 GROUPS: Final = {
-    SURVIVAL: ("test_survives.py", "test_pipeline_chaos.py", "test_upload_survives.py"),
+    SURVIVAL: ("test_crash_recovery.py", "test_pipeline_chaos.py", "test_upload_resume.py"),
     SHARED: (
         "test_redaction.py",
         "test_pipeline_commands.py",
