@@ -21,7 +21,7 @@ from framekiln.engine.film_order import FilmOrder, StillMoment
 from framekiln.media.images.stills import PngFormat
 from tests.support.frame_codes import Picture
 from tests.support.libraries import with_libraries
-from tests.support.looks import decode_still, iter_frames, ssim
+from tests.support.looks import decode_still, pictures_at, ssim
 from tests.support.timeouts import FILM_LIMITS
 
 FOLDER = Path(__file__).parents[1] / "e2e" / "renders"
@@ -133,8 +133,8 @@ class RenderedComposition:
         if not self.is_film:
             return {at_ms: _reduced(decode_still(self.path)[..., :3]) for at_ms in times_ms}
         fps = self.composition.expected.fps or Fraction(0)
-        frames = [frame.rgb for frame in iter_frames(self.path)]
-        return {at_ms: frames[int(at_ms * fps / 1000)] for at_ms in times_ms}
+        numbers = [int(at_ms * fps / 1000) for at_ms in times_ms]
+        return dict(zip(times_ms, pictures_at(self.path, numbers), strict=True))
 
 
 def render(

@@ -23,7 +23,7 @@ from framekiln.engine.assets import Assets
 from framekiln.engine.film import make_film
 from framekiln.engine.film_order import FilmOrder
 from tests.support.frame_codes import Picture
-from tests.support.looks import decode_frames
+from tests.support.looks import packets_of, pictures_at
 from tests.support.sounds import decode_audio, rms
 from tests.support.timeouts import FILM_LIMITS
 
@@ -115,9 +115,9 @@ class RenderedVideo:
     def sheet(self) -> Picture:
         """Frames at regular times of the film, row by row, each in the size of a cell."""
         count = COLUMNS * ROWS
-        frames = decode_frames(self.path)
-        numbers = [len(frames) * (2 * n + 1) // (2 * count) for n in range(count)]
-        chosen = [_reduced(frames[number].rgb) for number in numbers]
+        frame_count = len(packets_of(self.path))
+        numbers = [frame_count * (2 * n + 1) // (2 * count) for n in range(count)]
+        chosen = [_reduced(picture) for picture in pictures_at(self.path, numbers)]
         rows = [np.hstack(chosen[start : start + COLUMNS]) for start in range(0, count, COLUMNS)]
         return np.vstack(rows)
 

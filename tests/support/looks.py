@@ -97,6 +97,18 @@ def decode_frames(path: Path) -> list[DecodedFrame]:
     return list(iter_frames(path))
 
 
+def pictures_at(path: Path, numbers: list[int]) -> list[Picture]:
+    """Return some frames of a film by their numbers; all others are only decoded."""
+    with av.open(path) as container:
+        stream = container.streams.video[0]
+        found = {
+            number: _pixels(frame, 3, stream.codec.name)
+            for number, frame in enumerate(container.decode(stream))
+            if number in numbers
+        }
+    return [found[number] for number in numbers]
+
+
 def packets_of(path: Path) -> list[bytes]:
     """Return the packets of a film, in decoding order."""
     with av.open(str(path)) as container:

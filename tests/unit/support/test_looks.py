@@ -10,8 +10,8 @@ import pytest
 from av.video.reformatter import ColorRange, Colorspace
 
 from tests.support.clips import Clip, make_clip, make_still
-from tests.support.frame_codes import PALETTE, Picture, cells_of
-from tests.support.looks import colour_at, decode_frames, measure_file, psnr, ssim
+from tests.support.frame_codes import PALETTE, Picture, cells_of, read_frame_code
+from tests.support.looks import colour_at, decode_frames, measure_file, pictures_at, psnr, ssim
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +30,12 @@ def test_colour_at_takes_x_before_y_and_stops_at_the_edge() -> None:
     picture = np.zeros((10, 20, 3), np.uint8)
     picture[0:3, 17:20] = (9, 90, 200)
     assert colour_at(picture, 19, 0, radius=2) == (9, 90, 200)
+
+
+def test_pictures_are_found_by_their_numbers(tmp_path: Path) -> None:
+    clip = make_clip(tmp_path / "clip.mp4", Clip(duration_s=Fraction(1, 3)))
+    numbers = [read_frame_code(picture) for picture in pictures_at(clip, [7, 0, 7])]
+    assert numbers == [7, 0, 7]
 
 
 def test_psnr_of_known_differences(texture: Picture) -> None:
