@@ -93,6 +93,16 @@ def test_template_bombs_are_refused(account: Account, neighbour: Account) -> Non
         assert "steps" in answer.json()["message"]
 
 
+def test_configs_with_thousands_of_issues_are_refused(account: Account, neighbour: Account) -> None:
+    video = {"type": "video", "file": "https://media.test/a.mp4"}
+    layers = [{**video, "transitions": [{"type": "keyframe"}] * 200}] * 50
+    config = {"dimensions": {"width": 64, "height": 64}, "duration": 1, "layers": layers}
+    bombs = [lambda: account.http.post("/v2/videos/plan", json={"config": config})] * 4
+    for answer in answers_beside(neighbour, *bombs):
+        assert answer.status_code == 422
+        assert answer.json()["issues"][0]["path"] == "layers.0.transitions.0"
+
+
 def test_event_streams_over_the_limit_are_refused(account: Account, neighbour: Account) -> None:
     most = Settings.model_fields["event_streams_per_key"].default
     # Without HTML, it waits for its bundle.
