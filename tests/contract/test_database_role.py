@@ -99,7 +99,7 @@ async def test_the_service_is_no_superuser_and_can_migrate(open_folder: Path) ->
                 await ask(postgres, hostile)
 
 
-async def test_nobody_logs_in_without_the_password_or_as_the_superuser(open_folder: Path) -> None:
+async def test_logins_need_the_password_and_are_never_the_superuser(open_folder: Path) -> None:
     async with running(open_folder / "pg") as postgres:
         for change in ({"passfile": "/dev/null"}, {"user": "framekiln"}, {"dbname": "postgres"}):
             refused = psycopg.conninfo.make_conninfo(postgres.conninfo, **change)

@@ -70,14 +70,14 @@ async def test_each_failure_of_a_network_doubles_the_delay(place: SessionHarness
     assert (await try_login(browser, email, PASSWORD)).status_code == 200
 
 
-async def test_a_stranger_cannot_lock_the_owner_out(place: SessionHarness) -> None:
+async def test_failures_of_others_do_not_lock_the_owner_out(place: SessionHarness) -> None:
     email = await place.user()
     await use_up(place.browser(STRANGER), email)
     assert (await try_login(place.browser(STRANGER), email, PASSWORD)).status_code == 429
     assert (await try_login(place.browser("198.51.100.7"), email, PASSWORD)).status_code == 200
 
 
-async def test_a_known_browser_passes_even_in_the_network_of_the_stranger(
+async def test_a_known_browser_is_not_delayed_in_a_throttled_network(
     place: SessionHarness,
 ) -> None:
     email = await place.user()
@@ -111,7 +111,7 @@ async def test_a_forged_device_token_is_no_known_browser(place: SessionHarness) 
         assert (await try_login(browser, email, PASSWORD)).status_code == 429
 
 
-async def test_addresses_that_nobody_has_are_counted_too(place: SessionHarness) -> None:
+async def test_unknown_email_addresses_are_counted_too(place: SessionHarness) -> None:
     email, sessions = f"{uuid4()}@nowhere", place.services.sessions
     for _ in range(FREE_ATTEMPTS):
         with pytest.raises(LoginFailed):

@@ -294,7 +294,7 @@ class _Requests:
         return answer.json()
 
 
-async def test_answers_with_warnings_are_described(app: AppHarness) -> None:
+async def test_responses_with_warnings_are_described(app: AppHarness) -> None:
     file = {"filename": "a", "type": "video", "byte_size": 1, "mimeType": "video/mp4"}
     asked = {"/api/v1/files": file, "/api/v1/url-token": {"url": "/", "parms": {}}}
     for path, body in asked.items():
@@ -306,7 +306,7 @@ async def test_answers_with_warnings_are_described(app: AppHarness) -> None:
         assert "warnings" not in described["required"], "most answers have none"
 
 
-def test_answers_have_warnings_where_the_document_says_so() -> None:
+def test_responses_have_warnings_where_documented() -> None:
     """A route that warns says so, and no other does."""
     routers = (*V1_ROUTERS, *V2_ROUTERS, *SESSION_ROUTERS)
     routes = [route for router in routers for route in router.routes]

@@ -443,7 +443,7 @@ async def test_pictures_that_cannot_be_decoded_fail_the_file(
     assert error_of(await seal(app, file_id, t1=1)) == (409, "stream_closed")
 
 
-async def test_a_stream_that_nobody_continues_fails_after_a_day(
+async def test_an_abandoned_stream_fails_after_a_day(
     app: AppHarness, tracks: list[LocalTrack]
 ) -> None:
     services, clock = app.services, SettableClock(app.services.clock.now())

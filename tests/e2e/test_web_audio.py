@@ -113,7 +113,9 @@ def test_a_buffer_is_played_from_its_offset(browser: Browser, tmp_path: Path) ->
     assert np.array_equal(samples, expected)
 
 
-def test_what_a_timer_starts_begins_at_its_own_sample(browser: Browser, tmp_path: Path) -> None:
+def test_sound_started_by_a_timer_starts_at_its_exact_sample(
+    browser: Browser, tmp_path: Path
+) -> None:
     script = f"""{SOURCE}
       setTimeout(() => {{
         const source = steady(context.currentTime, context.currentTime + 0.1);

@@ -16,7 +16,7 @@ import type { SoundPieces } from "./sound_pieces.ts";
  * aside for all of it. A page that makes a context for each of its sounds makes many short ones.
  */
 const MAX_DURATION_S = 3600;
-const LONG_ONES = 4;
+const LONG_CONTEXTS = 4;
 const MAX_FURTHER_DURATION_S = 600;
 /** As many samples as an analyser remembers. */
 const MAX_STEP_FRAMES = 32_768;
@@ -51,7 +51,7 @@ export class RenderedContext {
   constructor(number: number, rateHz: number, film: Film) {
     this.number = number;
     this.film = film;
-    this.longestS = number < LONG_ONES ? MAX_DURATION_S : MAX_FURTHER_DURATION_S;
+    this.longestS = number < LONG_CONTEXTS ? MAX_DURATION_S : MAX_FURTHER_DURATION_S;
     this.native = new Native(1, this.longestS * rateHz, rateHz);
     this.clock = new AudioClock(rateHz, film.nowMs());
     const mixed = new GainNode(this.native, {

@@ -263,7 +263,7 @@ class TestSources:
         (b"nonsense", "invalid_json", None),
     ],
 )
-async def test_what_cannot_be_signed_is_a_400(
+async def test_urls_that_cannot_be_signed_are_a_400(
     harness: TokenHarness, body: bytes, code: str, field: str | None
 ) -> None:
     answer = await harness.kiln.client.post(SIGN, content=body)

@@ -48,7 +48,7 @@ async def test_owners_take_turns(threads: FairThreads) -> None:
     assert done == ["a1", "b1", "c1", "a2", "b2", "a3"]
 
 
-async def test_a_cancelled_waiter_blocks_nobody(threads: FairThreads) -> None:
+async def test_a_cancelled_waiter_does_not_block_others(threads: FairThreads) -> None:
     door = BlockedThread()
     blocked = asyncio.create_task(threads.run("a", door.wait))
     await asyncio.sleep(0)

@@ -102,6 +102,6 @@ def test_an_unknown_processor_has_no_filter(monkeypatch: pytest.MonkeyPatch) -> 
     assert filter_program() is None
 
 
-def test_a_misspelled_call_is_noticed() -> None:
+def test_a_misspelled_call_is_an_error() -> None:
     with pytest.raises(ValueError, match="soket"):
         filter_program(needed=["soket"])

@@ -82,7 +82,7 @@ def test_too_many_entries_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     "data",
     [b"", b"hello", gzip.compress(b"not a tar", mtime=0), gzip.compress(bytes(5000), mtime=0)[:20]],
 )
-def test_what_is_not_a_gzip_tar_is_refused(data: bytes, tmp_path: Path) -> None:
+def test_files_that_are_not_gzip_tars_are_refused(data: bytes, tmp_path: Path) -> None:
     archive = tmp_path / "b"
     archive.write_bytes(data)
     with pytest.raises(BadBundle):

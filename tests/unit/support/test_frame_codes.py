@@ -48,7 +48,7 @@ def test_a_plain_picture_is_no_number(colour: tuple[int, int, int]) -> None:
 
 
 @pytest.mark.parametrize("wrong_cell", range(DIGITS + 2))
-def test_one_wrong_cell_is_noticed(wrong_cell: int) -> None:
+def test_one_wrong_cell_is_detected(wrong_cell: int) -> None:
     picture = draw_frame_code(98_765, 320, 240)
     cell = cells_of(320, 240)[wrong_cell]
     digit = cell_digits(98_765)[wrong_cell]
@@ -67,7 +67,7 @@ def test_numbers_that_do_not_fit_are_refused(n: int) -> None:
 
 
 @pytest.mark.parametrize("driver", list(PageDriver))
-def test_every_page_is_whole_and_self_contained(driver: PageDriver) -> None:
+def test_every_page_is_complete_and_self_contained(driver: PageDriver) -> None:
     page = frame_code_page(driver, Fraction(30000, 1001), frame_count=10)
     assert page.startswith("<!doctype html>")
     assert page.rstrip().endswith("</html>")

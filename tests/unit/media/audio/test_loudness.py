@@ -30,7 +30,7 @@ def test_a_sine_of_one_kilohertz_is_as_loud_as_its_level() -> None:
     assert loudness_lufs(blocks(one_side)) == pytest.approx(-26.01, abs=0.05)
 
 
-def test_what_is_much_quieter_than_the_rest_does_not_count() -> None:
+def test_passages_far_below_the_rest_are_gated() -> None:
     # The third case of EBU Tech 3341, shortened.
     parts = [sine(-36, 4), sine(-23, 20), sine(-36, 4)]
     assert loudness_lufs(blocks(np.concatenate(parts, axis=1))) == pytest.approx(-23, abs=0.1)

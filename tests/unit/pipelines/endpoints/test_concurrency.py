@@ -32,7 +32,7 @@ def test_a_full_step_leaves_room_for_others() -> None:
     assert room.count == 7
 
 
-def test_a_limit_that_is_exceeded_already_admits_nobody() -> None:
+def test_an_exceeded_limit_admits_no_attempt() -> None:
     room = FreeSlots(1, {waiting("a", 9).step: 3})
     assert not room.take(waiting("b", 9))
 
