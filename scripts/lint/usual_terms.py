@@ -14,6 +14,7 @@ TERMS = {
     "cage": "sandbox",
     "crew": "worker pool",
     "desk": "service or harness",
+    "lent": "temporary key",
     "studio": "thread pool",
     "told": "response, event or report",
     "ward": "process",

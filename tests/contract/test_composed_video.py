@@ -106,7 +106,7 @@ def test_frames_and_sound_are_those_of_the_filmed_page(
     assert np.array_equal(one, other)
 
 
-def test_pictures_are_lent_for_their_own_time_and_size_only(
+def test_pictures_are_found_for_their_own_time_and_size_only(
     browser: Browser, stock: LocalAssets
 ) -> None:
     film = order(page(f'<ef-video src="{FOOTAGE}" style="{WHOLE}"></ef-video>'), stock)
@@ -118,9 +118,9 @@ def test_pictures_are_lent_for_their_own_time_and_size_only(
         composer.prepare(0, 10)
         composer.items(6)
         ms = Fraction(200) + GRACE_MS
-        lent = composer.footage.lend(FOOTAGE, ms, (320, 180))
-        assert lent is not None
-        assert read_frame_code(lent[1][..., :3]) == 6
-        assert composer.footage.lend(FOOTAGE, ms, (160, 90)) is None
-        assert composer.footage.lend(FOOTAGE, ms + 1, (320, 180)) is None
-        assert composer.footage.lend(FOOTAGE + "?", ms, (320, 180)) is None
+        found = composer.footage.find(FOOTAGE, ms, (320, 180))
+        assert found is not None
+        assert read_frame_code(found[1][..., :3]) == 6
+        assert composer.footage.find(FOOTAGE, ms, (160, 90)) is None
+        assert composer.footage.find(FOOTAGE, ms + 1, (320, 180)) is None
+        assert composer.footage.find(FOOTAGE + "?", ms, (320, 180)) is None

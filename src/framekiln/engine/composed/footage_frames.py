@@ -69,7 +69,7 @@ class FootageFrames:
         self._kept[layer.number] = replace(kept, ms=ms)
         return kept
 
-    def lend(
+    def find(
         self, address: str, ms: Fraction, size: tuple[int, int]
     ) -> tuple[Fraction, Pixels] | None:
         """Return the picture of a video that was just shown, and when it begins; None for others.

@@ -155,7 +155,7 @@ class ComposedRenderer:
                     items = composer.items(number)
                 has_changed = scene.show(items, buffer_planes(buffer, *sides))
                 if number in checked:
-                    with self._film.host.borrow_frames(composer.footage.lend):
+                    with self._film.host.reuse_frames(composer.footage.find):
                         self._film.capture(number, filmed)
                     check(number, scene.picture, filmed)
                 if has_changed or number == slice_.first_frame:

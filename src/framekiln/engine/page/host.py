@@ -77,7 +77,7 @@ _CREDENTIALS: Final = (
 )
 
 
-FrameLender = Callable[[str, Fraction, tuple[int, int]], tuple[Fraction, Pixels] | None]
+FindFrame = Callable[[str, Fraction, tuple[int, int]], tuple[Fraction, Pixels] | None]
 """Returns the frame of an address at a source time, in a size, and when it begins, if it has it."""
 
 
@@ -106,7 +106,7 @@ class PageHost:
         self._facts: dict[str, ProbedSource] = {}
         self._session = SourceSession()
         self._frames: dict[tuple[str, int, int], SessionFrames] = {}
-        self._lender: FrameLender | None = None
+        self._find_decoded: FindFrame | None = None
         self._sounds: dict[str, SourceSamples] = {}
         self._pictures = AnimatedImages(self._session)
         self.fetch_errors: dict[str, FramekilnError] = {}
@@ -176,13 +176,13 @@ class PageHost:
         return self._session.open_planes(path, size=size, name=address)
 
     @contextmanager
-    def borrow_frames(self, lender: FrameLender) -> Iterator[None]:
+    def reuse_frames(self, find: FindFrame) -> Iterator[None]:
         """Take pictures of videos that are decoded already from there, in the block."""
-        self._lender = lender
+        self._find_decoded = find
         try:
             yield
         finally:
-            self._lender = None
+            self._find_decoded = None
 
     def network(self, document: Document) -> PageNetwork:
         """Return the network of a page with that document."""
@@ -305,9 +305,9 @@ class PageHost:
         width = whole_number(query, "width", most=_MAX_FRAME_PX)
         height = whole_number(query, "height", most=_MAX_FRAME_PX)
         at_ms = milliseconds(query) + GRACE_MS
-        lent = None if self._lender is None else self._lender(url, at_ms, (width, height))
-        if lent is not None:
-            return self._pixels(query, lent[1], headers=(shown_at_header(lent[0]),))
+        decoded = self._find_decoded and self._find_decoded(url, at_ms, (width, height))
+        if decoded is not None:
+            return self._pixels(query, decoded[1], headers=(shown_at_header(decoded[0]),))
         source = self._frames.get((url, width, height))
         if source is None:
             found, path = self._probe(url), self._fetch(url).path
