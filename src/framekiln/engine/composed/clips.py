@@ -1,4 +1,4 @@
-"""What boxes of the page cut off of a layer, in whole pixels of a frame."""
+"""What boxes and clip paths of the page cut off of a layer: whole pixels, corners, soft edges."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
