@@ -29,6 +29,8 @@ from framekiln.pipelines.schema.records import Record, read
 from framekiln.pipelines.schema.validation_errors import InnerIssues, issue_error
 
 MAX_STEPS: Final = 64
+MAX_VALUES: Final = 5000
+"""JSON values in all of a definition. Valid ones take up to 10 µs each."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,20 @@ def validate(value: Any, types: Mapping[str, StepRules]) -> Definition | list[Va
         return sorted_issues(issues)
     needs = {key: step.needs for key, step in form.steps.items()}
     return Definition({key: form.steps[key] for key in graph.in_order(needs)})
+
+
+def has_too_many_values(value: Any) -> bool:
+    """Whether a definition has more than `MAX_VALUES`. Looks at no more than that many.
+
+    For what callers send: definitions that were stored before there was a limit stay valid.
+    """
+    seen, waiting = 0, [value]
+    while waiting and seen + len(waiting) <= MAX_VALUES:
+        each = waiting.pop()
+        seen += 1
+        if isinstance(each, dict | list):
+            waiting += each.values() if isinstance(each, dict) else each
+    return bool(waiting)
 
 
 def _read_steps(

@@ -11,7 +11,7 @@ from framekiln.kit.ids import OrganizationId, new_uuid
 from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.normal_form import digest, normal_form
 from framekiln.pipelines.definition.step_rules import DefinitionWarning, definition_warnings
-from framekiln.pipelines.definition.validation import validate
+from framekiln.pipelines.definition.validation import has_too_many_values, validate
 from framekiln.pipelines.errors import (
     EndpointArchived,
     EndpointNotFound,
@@ -25,6 +25,7 @@ from framekiln.pipelines.execution.step_type import StepTypes
 from framekiln.pipelines.model.ids import PipelineId
 from framekiln.pipelines.model.page import PageRequest
 from framekiln.pipelines.model.pipeline import Pipeline, PipelineVersion
+from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
 from framekiln.pipelines.stores import endpoint as endpoint_store
 from framekiln.pipelines.stores import pipeline as pipeline_store
 
@@ -150,6 +151,8 @@ class Pipelines:
 
 def read_definition(value: Any, types: StepTypes) -> Definition:
     """Return the definition that is written in `value`, or raise with all its issues."""
+    if has_too_many_values(value):
+        raise invalid_definition([ValidationIssue("", IssueCode.TOO_MANY)])
     checked = validate(value, types)
     if isinstance(checked, Definition):
         return checked
