@@ -7,7 +7,7 @@
 
 type ClockOf = (target: Element) => number | null;
 
-/** Kept short of its end by this much, an animation never finishes and its last picture stays. */
+/** Without a fill, an animation is kept short of its end by this much: its last picture stays. */
 const BEFORE_END_MS = 0.1;
 const SMIL = "animate, animateTransform, animateMotion, set";
 
@@ -38,7 +38,7 @@ export class AnimationDriver {
     const clockMs = effect.target === null ? null : clockOf(effect.target);
     if (clockMs === null) return;
     this.known.add(animation);
-    const timeMs = heldTimeMs(clockMs, Number(effect.getComputedTiming().endTime));
+    const timeMs = heldTimeMs(clockMs, effect.getComputedTiming());
     // Pausing sets the time of an animation that has none yet, so it comes first.
     if (animation.playState !== "paused") animation.pause();
     if (animation.currentTime !== timeMs) animation.currentTime = timeMs;
@@ -53,9 +53,18 @@ export class AnimationDriver {
   }
 }
 
-/** The time an animation is given; `endMs` is infinite for one without end. */
-export function heldTimeMs(clockMs: number, endMs: number): number {
-  return Math.min(clockMs, Math.max(0, endMs - BEFORE_END_MS));
+/**
+ * The time an animation is given; its `endTime` is infinite if it has no end.
+ *
+ * One that fills forwards is held at its end, where a stepped easing makes its last step.
+ */
+export function heldTimeMs(
+  clockMs: number,
+  { endTime, fill }: Pick<ComputedEffectTiming, "endTime" | "fill">,
+): number {
+  const endMs = Number(endTime);
+  const stays = fill === "forwards" || fill === "both";
+  return Math.min(clockMs, stays ? endMs : Math.max(0, endMs - BEFORE_END_MS));
 }
 
 /** SVG pictures keep one clock each, the outermost element's. */

@@ -233,3 +233,15 @@ def test_case_24_odd_sides_become_even_with_a_warning(harness: FilmHarness, padd
     )
     # No line of the page is left at the edges.
     assert colour_at(picture, 321, 181, radius=0) == pytest.approx((255, 0, 0), abs=4)
+
+
+def test_a_stepped_animation_that_fills_forwards_makes_its_last_step(harness: FilmHarness) -> None:
+    style = "<style>@keyframes appear { from { opacity: 0 } to { opacity: 1 } }</style>"
+    bars = "".join(
+        bar(n, f"animation:appear 300ms {easing} both")
+        for n, easing in enumerate(("steps(1)", "steps(3)", "linear"))
+    )
+    rendered = film(harness, style + scene(bars, 'duration="1s" fps="10"'))
+    assert levels(rendered, 0) == pytest.approx([0] * 3 + [1] * 7, abs=0.05)
+    assert levels(rendered, 1) == pytest.approx([0, 1 / 3, 2 / 3] + [1] * 7, abs=0.05)
+    assert levels(rendered, 2) == pytest.approx([0, 1 / 3, 2 / 3] + [1] * 7, abs=0.05)
