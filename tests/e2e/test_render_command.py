@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from typer.testing import CliRunner, Result
 
 from framekiln.cli import app
@@ -123,6 +124,10 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "one pipe": (["-", "-o", "film.mp4", "--data-file", "-"], "standard input is either"),
     "no index": ([".", "-o", "film.mp4"], ". has no index.html: name the page"),
     "no fraction": (["page.html", "-o", "film.mp4", "--fps", "30/0"], "--fps '30/0' is neither"),
+    "config without its size": (
+        ["config.json", "-o", "film.mp4", "--width", "320"],
+        "--width works only for pages: set dimensions in config.json",
+    ),
     "not a number": (["page.html", "-o", "film.mp4", "--fps", "nan"], "--fps 'nan' is neither"),
 }
 
@@ -139,6 +144,43 @@ def test_errors_are_printed_on_one_line(
     assert result.stderr.startswith(f"error: {reason}")
     assert result.stderr.count("\n") == 1
     assert sorted(path.name for path in Path.cwd().iterdir()) == ["bytes.html", "page.html"]
+
+
+@pytest.mark.usefixtures("own_sigterm")
+def test_a_layer_config_with_a_local_picture_becomes_a_film_and_a_still(tmp_path: Path) -> None:
+    Image.new("RGB", (64, 64), (255, 0, 0)).save(tmp_path / "red.png")
+    config = tmp_path / "config.json"
+    size = {"width": 64, "height": 64}
+    layer = {"type": "image", "file": "red.png", "timeline": {"start": 0.5}}
+    config.write_text(json.dumps({"dimensions": size, "fps": 4, "duration": 1, "layers": [layer]}))
+    film, still = tmp_path / "film.mp4", tmp_path / "still.png"
+    result = run_here(config, "-o", film)
+    assert (result.exit_code, result.stdout) == (0, f"{film}: 4 frames, 64x64, 4 fps\n")
+    reds = [colour_at(frame.rgb, 9, 9)[0] for frame in decode_frames(film)]
+    assert [red > 200 for red in reds] == [False, False, True, True]
+    assert run_here(config, "-o", still, "--at", "500ms").exit_code == 0
+    with Image.open(still) as picture:
+        assert picture.convert("RGB").getpixel((9, 9)) == pytest.approx((255, 0, 0), abs=2)
+
+
+@pytest.mark.usefixtures("own_sigterm")
+def test_each_issue_of_a_layer_config_has_a_line(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"duration": -1, "layers": [{"type": "vidio"}]}))
+    result = run_here(config, "-o", tmp_path / "film.mp4")
+    assert result.exit_code == 1
+    lines = result.stderr.splitlines()
+    assert [line.split(": ")[1] for line in lines] == ["duration", "layers.0.type"]
+
+
+@pytest.mark.usefixtures("own_sigterm")
+def test_a_missing_file_of_a_layer_config_is_named_as_it_is_written(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    layers = [{"id": "clip", "type": "video", "file": "clip.mp4"}]
+    config.write_text(json.dumps({"dimensions": {"width": 64, "height": 64}, "layers": layers}))
+    result = run_here(config, "-o", tmp_path / "film.mp4")
+    assert result.exit_code == 1
+    assert "layers.0.file: layer clip: clip.mp4 could not be fetched" in result.stderr
 
 
 @pytest.mark.usefixtures("own_sigterm")

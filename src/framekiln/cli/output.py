@@ -71,7 +71,8 @@ class ErrorReportingGroup(TyperGroup):
             raise typer.Exit(1)
         for warning in error.warnings:
             typer.echo(f"warning: {' '.join(warning.split())}", err=True)
-        typer.echo(f"error: {' '.join(error.message.split())}", err=True)
+        for line in _error_lines(error):
+            typer.echo(f"error: {' '.join(line.split())}", err=True)
         raise typer.Exit(1)
 
     def _show_usage_error(self, error: typer.TyperException) -> None:
@@ -86,6 +87,17 @@ class ErrorReportingGroup(TyperGroup):
             return
         help_hint = f" See {context.command_path} --help." if context else ""
         typer.echo(f"error: {reported}{help_hint}", err=True)
+
+
+def _error_lines(error: FramekilnError) -> list[str]:
+    """Return one line for each issue of an error, or its message."""
+    issues = error.details.get("issues")
+    if not isinstance(issues, list) or len(issues) < 2:
+        return [error.message]
+    return [
+        f"{issue['path']}: {issue['message']}" + (f". {issue['hint']}" if "hint" in issue else "")
+        for issue in issues
+    ]
 
 
 def _usage_problem(error: typer.TyperException) -> str:

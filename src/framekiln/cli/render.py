@@ -2,6 +2,7 @@
 
 import re
 import signal
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from framekiln.capture.browser import open_browser
 from framekiln.capture.browser_limits import BrowserLimits
+from framekiln.capture.network import PAGE_URL
+from framekiln.cli import layer_configs
 from framekiln.cli.compositions import read_composition, read_data
 from framekiln.cli.confinement import require_confinement
 from framekiln.cli.environment import load_settings
@@ -30,7 +33,7 @@ from framekiln.engine.film_order import (
     PageMethod,
     StillMoment,
 )
-from framekiln.engine.site import SiteAssets
+from framekiln.engine.site import PageFolder, SiteAssets
 from framekiln.kit.errors import CompositionFailed, InvalidInput
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.media.images.still_formats import StillFormat
@@ -39,8 +42,10 @@ from framekiln.settings import Settings
 from framekiln.timeline import exact_rate
 
 Side = Annotated[int | None, typer.Option(min=2, max=MAX_SIDE_PX, help="Size in pixels.")]
-# Replaces names of request fields in messages of the engine, but not attributes of a page.
+# Replaces names of request fields in messages of the engine, but not attributes of a page, and the
+# address of the composition's folder.
 _OPTIONS = (
+    (re.compile(re.escape(PAGE_URL)), ""),
     (re.compile(r"(?<![\w-])duration_ms(?!\w)"), "--duration-ms"),
     (re.compile(r"ask for width and height"), "give --width and --height"),
 )
@@ -50,8 +55,8 @@ def render(
     composition: Annotated[
         Path,
         typer.Argument(
-            help="An HTML page, a folder with an index.html, a bundle (.tar.gz, .zip), or - for a"
-            " page on standard input."
+            help="An HTML page, a folder with an index.html, a bundle (.tar.gz, .zip), a layer"
+            " config or template (.json), or - for a page on standard input."
         ),
     ],
     output: Annotated[
@@ -83,14 +88,17 @@ def render(
         typer.Option(help="Encoding effort: faster, or smaller files of better quality."),
     ] = RenderPreset.STANDARD,
     data: Annotated[
-        str | None, typer.Option(help="A JSON object that the page reads as EF_RENDER_DATA.")
+        str | None,
+        typer.Option(
+            help="A JSON object: the page reads it as EF_RENDER_DATA, a template is filled with it."
+        ),
     ] = None,
     data_file: Annotated[
         Path | None, typer.Option(help="The same from a file, or - for standard input.")
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Render a page, folder or bundle; options override the page."""
+    """Render a page, folder, bundle or layer config; options override the page."""
     settings = load_settings()
     # SIGTERM is handled like Ctrl-C, so that no incomplete files are left.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -115,21 +123,53 @@ def render(
     )
     require_confinement(settings)
     with TemporaryDirectory(prefix="framekiln-assets-") as folder:
-        order = _with_composition(order, composition, settings, scratch=Path(folder))
+        order, warnings = _with_composition(order, composition, settings, scratch=Path(folder))
         film = _make(order, output, settings, still=still, quiet=as_json)
-    _show(film, output, order.still, as_json=as_json)
+    warnings = (*warnings, *film.record.warnings)
+    _show(film, output, order.still, warnings, as_json=as_json)
 
 
 def _with_composition(
     order: FilmOrder, named: Path, settings: Settings, *, scratch: Path
-) -> FilmOrder:
+) -> tuple[FilmOrder, tuple[str, ...]]:
+    """Return the order with what is named, and warnings about it."""
     fetcher = GuardedFetcher(settings.fetch_allow, ca_file=settings.fetch_ca_file)
     assets: Assets = FetchedAssets(fetcher, scratch)
+    if named.suffix.lower() == layer_configs.ENDING:
+        return _with_layers(order, named, assets)
     found = read_composition(named, scratch=scratch)
     if found.site is not None:
         assets = SiteAssets(found.site, assets)
     service = PlayerWithoutService(scratch)
-    return replace(order, html=found.html, site=found.site, assets=assets, service=service)
+    return replace(order, html=found.html, site=found.site, assets=assets, service=service), ()
+
+
+def _with_layers(
+    order: FilmOrder, named: Path, assets: Assets
+) -> tuple[FilmOrder, tuple[str, ...]]:
+    """Return the order for a layer config, which has its own size, frame rate and length."""
+    fields = {
+        "--width": (order.width_px, "dimensions"),
+        "--height": (order.height_px, "dimensions"),
+        "--fps": (order.fps, "fps"),
+        "--duration-ms": (order.duration_ms, "duration"),
+    }
+    for option, (value, field) in fields.items():
+        if value is not None:
+            raise InvalidInput(f"{option} works only for pages: set {field} in {named}")
+    moment = order.still
+    read = layer_configs.read_layer_config(
+        named,
+        data=order.data,
+        extension=order.container if moment is None else "png",
+        at_ms=None if moment is None else moment.at_ms,
+    )
+    config = read.config
+    if order.preset is not RenderPreset.STANDARD:
+        config = replace(config, preset=order.preset)
+    folder = PageFolder(named.absolute().parent, page="")
+    order = replace(order, layers=config, data=None, assets=SiteAssets(folder, assets))
+    return order, tuple(f"{each.path}: {each.message}" for each in read.warnings)
 
 
 def _make(
@@ -165,8 +205,15 @@ def _make(
     return film
 
 
-def _show(film: FilmResult, output: Path, moment: StillMoment | None, *, as_json: bool) -> None:
-    for warning in film.record.warnings:
+def _show(
+    film: FilmResult,
+    output: Path,
+    moment: StillMoment | None,
+    warnings: Sequence[str],
+    *,
+    as_json: bool,
+) -> None:
+    for warning in warnings:
         typer.echo(f"warning: {warning}", err=True)
     size, timeline = film.plan.size, film.plan.timeline
     length = {"frames": timeline.frame_count, "duration_ms": timeline.duration_ms}
@@ -180,7 +227,7 @@ def _show(film: FilmResult, output: Path, moment: StillMoment | None, *, as_json
         "fallback_reason": film.record.fallback_reason,
         "composed_frames": film.record.composed_frames,
         "filmed_reason": film.record.filmed_reason,
-        "warnings": list(film.record.warnings),
+        "warnings": list(warnings),
         "missing_confinement": list(film.record.missing_confinement),
     }
     if as_json:
