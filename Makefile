@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help system setup serve check test e2e fuzz goldens bench bench-peers ci spec-report notice sbom format clean
+.PHONY: help system setup serve check test e2e fuzz goldens examples bench bench-peers ci spec-report notice sbom format clean
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
@@ -62,6 +62,9 @@ fuzz: setup ## Feed random input to everything that reads input of strangers, fo
 
 goldens: setup $(LIBRARIES) ## Make the pictures anew that renders are compared with
 	$(BIN)/python scripts/make_goldens.py
+
+examples: setup ## Make the pictures of the examples anew; look at each that changes
+	$(BIN)/python scripts/make_examples.py
 
 bench: setup ## Measure; CASES="renders layers" for some of it
 	$(BIN)/python -m tests.bench $(CASES)
