@@ -29,6 +29,7 @@ from framekiln.kit.confined.budget import (
     set_child_budget,
 )
 from framekiln.kit.fetch import GuardedFetcher
+from framekiln.links.service import Links
 from framekiln.pipelines.wiring import PipelineDependencies, PipelineServices
 from framekiln.playback.service import Playback
 from framekiln.quotas.model import Quota, default_limits
@@ -66,6 +67,7 @@ class Services:
     users: Users
     sessions: Sessions
     tokens: AccessTokens
+    links: Links
     ingest: Ingest
     files: Files
     uploads: Uploads
@@ -173,6 +175,7 @@ class Services:
                     clock=clock,
                 ),
                 tokens=AccessTokens(signing_keys, clock),
+                links=Links(database, keys=signing_keys, clock=clock, base_url=settings.public_url),
                 ingest=ingest,
                 files=files,
                 uploads=Uploads(database, jobs=jobs, blobs=blobs, clock=clock, events=file_events),

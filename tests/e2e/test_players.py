@@ -37,7 +37,7 @@ function begin(manifest, token, level) {
     // So far ahead it loads, however long it has time.
     maxBufferLength: 4,
     maxMaxBufferLength: 4,
-    xhrSetup: (xhr) => xhr.setRequestHeader("Authorization", `Bearer ${token}`),
+    xhrSetup: (xhr) => { if (token) xhr.setRequestHeader("Authorization", `Bearer ${token}`); },
   });
   hls.on(Hls.Events.FRAG_LOADED, (_, {frag}) => {
     if (frag.type === "main" && frag.sn !== "initSegment") loaded.push(frag.sn);
@@ -87,7 +87,7 @@ class PlayerTab:
 
     tab: BrowserTab
     manifest: str
-    token: str
+    token: str | None
 
     def begin(self, level: int) -> list[dict[str, Any]]:
         arguments = ", ".join(json.dumps(each) for each in (self.manifest, self.token, level))
@@ -146,6 +146,26 @@ def test_seeking_fetches_nothing_in_between(watching: PlayerTab) -> None:
     # Of six segments; the first three are what it loads before it seeks.
     assert 4 not in loaded
     assert max(loaded) >= 5
+
+
+def test_a_player_plays_a_link_until_it_is_revoked(account: Account, server: PageServer) -> None:
+    manifest = f"{ROUTE}/manifest.m3u8?url={server.address('clip.mp4')}"
+    made = account.http.post("/api/v1/links", json={"url": manifest}).json()
+    changed = made["url"].replace("/l/", "/l/x")
+    with open_tab() as tab:
+        tab.open(server.address("page.html"))
+        watching = PlayerTab(tab, made["url"], None)
+        watching.begin(0)
+        tab.run("playUntil(1.5)")
+        shown = [3, CLIP.frame_numbers[-1]]
+        assert [watching.frame_at((n + Fraction(1, 2)) / CLIP.fps) for n in shown] == shown
+        assert tab.run("video.webkitAudioDecodedByteCount") > 0
+        tab.run("hls.destroy()")
+        with pytest.raises(AssertionError, match="manifestLoadError"):
+            PlayerTab(tab, changed, None).begin(0)
+        account.http.delete(f"/api/v1/links/{made['id']}")
+        with pytest.raises(AssertionError, match="manifestLoadError"):
+            watching.begin(0)
 
 
 @pytest.mark.spec("4.6")

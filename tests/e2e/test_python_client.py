@@ -72,6 +72,16 @@ def test_the_guide_names_every_method() -> None:
     assert documented == there
 
 
+def test_links_are_managed_at_the_command_line(terminal: Terminal) -> None:
+    address = "/api/v1/transcode/manifest.m3u8?url=https%3A%2F%2Fcdn.example%2Ffilm.mp4"
+    made = terminal.ask("link", address, "--expires-in", "7d")
+    assert made["url"].endswith("/manifest.m3u8")
+    assert [each["id"] for each in terminal.ask("links", "list")] == [made["id"]]
+    terminal.type("links", "revoke", made["id"])
+    [revoked] = terminal.ask("links", "list")
+    assert (revoked["address"], revoked["revoked_at"] is None) == (address, False)
+
+
 def test_webhooks_are_managed_at_the_command_line(
     terminal: Terminal, endpoint_receiver: Receiver
 ) -> None:

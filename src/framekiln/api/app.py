@@ -14,6 +14,7 @@ from framekiln.api import health, metrics, sessions, sse
 from framekiln.api.auth import describe_authentication
 from framekiln.api.bodies import hoist_definitions
 from framekiln.api.errors import install_error_handlers
+from framekiln.api.link_access import LinkAccess
 from framekiln.api.metrics import Metrics
 from framekiln.api.middleware import RequestMiddleware
 from framekiln.api.route_index import RouteIndex
@@ -26,6 +27,7 @@ from framekiln.api.v1 import (
     files,
     legacy_files,
     legacy_tracks,
+    links,
     organization,
     pipeline_batches,
     pipeline_callbacks,
@@ -52,6 +54,7 @@ V1_ROUTERS: tuple[APIRouter, ...] = (
     organization.router,
     renders.router,
     tokens.router,
+    links.router,
     files.router,
     uploads.router,
     streams.router,
@@ -103,7 +106,8 @@ def create_app(services: "Services") -> FastAPI:
     # Not included as routers: each of those tries its routes for every request.
     for router in (*V1_ROUTERS, *V2_ROUTERS, *SESSION_ROUTERS, *OPERATION_ROUTERS):
         app.router.routes.extend(router.routes)
-    app.router.middleware_stack = RouteIndex(app.router)
+    app.state.routes = RouteIndex(app.router)
+    app.router.middleware_stack = LinkAccess(app.state.routes)
     app.add_middleware(RequestMiddleware, metrics=app.state.metrics)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     return app

@@ -2,7 +2,7 @@
 
 AuthenticatedCaller   an API key or a session: may do what the organization may
 SignedIn              a session only
-MediaReader           also a URL token or a media token: may read media at this address
+MediaReader           also a URL token, a media token or a link: may read media at this address
 Uploader              also a URL token that was signed for this upload
 """
 
@@ -32,6 +32,7 @@ SESSION_COOKIE: Final = "framekiln_session"
 # Browsers accept such a cookie only from this host itself and over HTTPS.
 HOST_PREFIX: Final = "__Host-"
 MEDIA_TOKEN: Final = "media_token"  # noqa: S105  # the name of a query parameter
+LINK_STATE: Final = "link"
 # Resources of an organization. A token covers only its own, so these codes mean a wrong token.
 HIDDEN_FROM_TOKENS: Final = frozenset(
     {"file_not_found", "render_not_found", "transcription_not_found", "video_not_found"}
@@ -53,11 +54,21 @@ class AuthMethod(StrEnum):
     SESSION = "session"
     URL_TOKEN = "url_token"  # noqa: S105
     MEDIA_TOKEN = "media_token"  # noqa: S105
+    LINK = "link"
 
     @property
     def is_token(self) -> bool:
         """Whether it opens one address only."""
         return self in (AuthMethod.URL_TOKEN, AuthMethod.MEDIA_TOKEN)
+
+
+@dataclass(frozen=True)
+class OpenedLink:
+    """The link of a request, already verified."""
+
+    organization_id: OrganizationId
+    folder_url: str
+    """What all addresses with its token begin with, without the last slash."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +157,17 @@ def request_target(request: Request) -> RequestTarget:
     return RequestTarget(request.scope["path"], request.query_params.multi_items())
 
 
+def opened_link(request: Request) -> OpenedLink | None:
+    """Return the link that the request came by."""
+    found: OpenedLink | None = request.scope.get("state", {}).get(LINK_STATE)
+    return found
+
+
+def reads_media(route: BaseRoute | None) -> bool:
+    """Return whether a route serves media to readers without an API key."""
+    return isinstance(route, APIRoute) and _uses(route.dependant, (media_reader,))
+
+
 def services_of(request: Request) -> "Services":
     """Return the services of the application."""
     services: Services = request.app.state.services
@@ -153,6 +175,11 @@ def services_of(request: Request) -> "Services":
 
 
 async def _reader(request: Request) -> Reader:
+    link = opened_link(request)
+    if link is not None:
+        structlog.contextvars.bind_contextvars(organization_id=str(link.organization_id))
+        await services_of(request).quotas.count_request(link.organization_id)
+        return Reader(link.organization_id, AuthMethod.LINK)
     text = bearer_text(request)
     if text is not None and is_token(text):
         return await _token_reader(request, text, AuthMethod.URL_TOKEN)
@@ -191,14 +218,20 @@ def describe_authentication(document: dict[str, Any], routes: Sequence[BaseRoute
     components = document.setdefault("components", {})
     components.setdefault("securitySchemes", {})["ApiKey"] = API_KEY_SCHEME
     for route in routes:
-        if isinstance(route, APIRoute) and route.include_in_schema and _needs_key(route.dependant):
+        if (
+            isinstance(route, APIRoute)
+            and route.include_in_schema
+            and _uses(route.dependant, _WITH_KEY)
+        ):
             for method in route.methods or ():
                 operation = document["paths"][route.path_format][method.lower()]
                 operation["security"] = [{"ApiKey": []}]
 
 
-def _needs_key(dependant: Dependant) -> bool:
-    return any(each.call in _WITH_KEY or _needs_key(each) for each in dependant.dependencies)
+def _uses(dependant: Dependant, dependencies: tuple[object, ...]) -> bool:
+    return any(
+        each.call in dependencies or _uses(each, dependencies) for each in dependant.dependencies
+    )
 
 
 _WITH_KEY: Final = (caller, media_reader, uploader)

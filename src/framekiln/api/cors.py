@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from framekiln.api.logs import HEADER as REQUEST_ID_HEADER
 from framekiln.api.origins import is_own_origin
 
-API_PREFIX: Final = ("/api/v1/", "/v2/")
+API_PREFIX: Final = ("/api/v1/", "/v2/", "/l/")
 SESSION_PATHS: Final = frozenset({"/login", "/logout", "/session", "/ef-sign-url", "/@ef-sign-url"})
 
 METHODS: Final = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"

@@ -15,7 +15,7 @@ RAW_HEADER = HEADER.lower().encode()
 SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 # These addresses contain a secret.
-CALLBACK_PREFIX = "/api/v1/pipeline-callbacks/"
+SECRET_PREFIXES = ("/api/v1/pipeline-callbacks/", "/l/")
 # Polled every few seconds by machines: logged only when they fail.
 QUIET_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 
@@ -37,8 +37,9 @@ def request_id_of(scope: Scope) -> str:
 
 def loggable_path(path: str) -> str:
     """Return the path without its secret part."""
-    if path.startswith(CALLBACK_PREFIX):
-        return CALLBACK_PREFIX + "[hidden]"
+    for prefix in SECRET_PREFIXES:
+        if path.startswith(prefix):
+            return prefix + "[hidden]"
     return path
 
 

@@ -25,7 +25,7 @@ from framekiln.api.errors import (
 from framekiln.api.logs import RAW_HEADER, accept_request_id, write_request_line
 from framekiln.api.metrics import Metrics
 
-_BOUND: Final = ("request_id", "organization_id", "key_id")
+_BOUND: Final = ("request_id", "organization_id", "key_id", "link_id")
 """Fields of log lines: the id, and what authentication binds."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

@@ -38,6 +38,8 @@ COMMANDS: Final = {
     "runs": CommandEntry("runs:app", "Start, follow, cancel and retry runs of pipelines."),
     "reviews": CommandEntry("reviews:app", "List, approve and reject review tasks."),
     "batches": CommandEntry("batches:app", "Run a pipeline over many files."),
+    "link": CommandEntry("links:link", "Make a signed link to media of the service."),
+    "links": CommandEntry("links:app", "List and revoke signed links."),
     "webhooks": CommandEntry("webhooks:app", "Manage webhooks and their deliveries."),
     "doctor": CommandEntry(
         "doctor:doctor", "Check programs, fonts, sandbox, data folder, port and database."

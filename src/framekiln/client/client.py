@@ -4,6 +4,7 @@ from typing import Any, Self
 
 from framekiln.client.connection import ServiceConnection
 from framekiln.client.files import RemoteFiles
+from framekiln.client.links import RemoteLinks
 from framekiln.client.pipelines import (
     RemoteBatches,
     RemoteEndpoints,
@@ -30,6 +31,7 @@ class Client:
         self.runs = RemoteRuns(self._connection)
         self.batches = RemoteBatches(self._connection)
         self.reviews = RemoteReviews(self._connection)
+        self.links = RemoteLinks(self._connection)
         self.webhooks = RemoteWebhooks(self._connection)
 
     def __enter__(self) -> Self:

@@ -183,6 +183,17 @@ class RemoteWebhook(RemoteObject):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RemoteLink(RemoteObject):
+    """A signed link; whoever has `url` may read until it expires."""
+
+    id: str
+    url: str = field(repr=False)
+    address: str
+    expires_at: str
+    revoked_at: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class RemoteDelivery(RemoteObject):
     """The delivery of one event to one webhook."""
 

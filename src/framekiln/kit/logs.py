@@ -36,8 +36,9 @@ API_KEY_TEXT = re.compile(r"\bef_[^\s_]+_")
 BEARER_TEXT = re.compile(r"(?i)\b(bearer\s+)(?!ef_)[^\s\"',]+")
 URL_PASSWORD = re.compile(r"(?<=://)([^\s/:@]*):[^\s/@]+@")
 QUERY_TOKEN = re.compile(r"(?i)([?&](?:media_)?token=)[^\s&\"']+")
+LINK_TOKEN = re.compile(r"(/l/)[A-Za-z0-9_-]{40,}")
 # Something of each of these, so that most texts are only read once.
-POSSIBLE_SECRET = re.compile(r"(?i)ef_|earer|://|oken=")
+POSSIBLE_SECRET = re.compile(r"(?i)ef_|earer|://|oken=|/l/")
 
 
 def configure_logs(log_format: str = "auto", *, stream: TextIO | None = None) -> None:
@@ -129,6 +130,7 @@ def _hidden_text(text: str) -> str:
     text = API_KEY_TEXT.sub(f"ef_{HIDDEN}_", text)
     text = BEARER_TEXT.sub(rf"\1{HIDDEN}", text)
     text = URL_PASSWORD.sub(rf"\1:{HIDDEN}@", text)
+    text = LINK_TOKEN.sub(rf"\1{HIDDEN}", text)
     return QUERY_TOKEN.sub(rf"\1{HIDDEN}", text)
 
 

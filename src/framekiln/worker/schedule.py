@@ -62,6 +62,7 @@ async def remove_expired(services: Services) -> None:
     await services.webhook_worker.remove_old()
     await services.callbacks.remove_idle()
     await services.sessions.remove_expired()
+    await services.links.remove_expired()
     await services.streams.fail_abandoned()
     await services.playback.remove_unused()
     await services.part_cache.evict_unused()

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
+from urllib.parse import urljoin
 
+import httpx
 import m3u8
 import pytest
 
@@ -198,6 +200,31 @@ async def test_a_film_can_be_streamed_while_it_is_rendered(
     shown = [frame.pts - frames[0].pts for frame in frames]
     assert shown == [n / NTSC for n in range(241)]
     assert (await worker.kiln.client.get(stream)).status_code == 200
+
+
+async def test_a_link_to_a_stream_reads_all_of_it_and_nothing_else(
+    worker: ManualWorker, parts: Parts, tmp_path: Path
+) -> None:
+    await worker.plan()
+    for _ in parts.slices:
+        await worker.finish_slice()
+    await worker.finish_sound()
+    await worker.finish()
+    stream = f"{VIDEOS}/{worker.video_id}/stream"
+    made = await worker.kiln.client.post("/api/v1/links", json={"url": stream})
+    url, transport = made.json()["url"], httpx.ASGITransport(worker.kiln.asgi)
+    async with httpx.AsyncClient(transport=transport) as viewer:
+        head = await viewer.head(url)
+        assert (head.status_code, head.content) == (200, b"")
+        (variant,) = m3u8.loads((await viewer.get(url)).text).playlists
+        playlist_url = urljoin(url, variant.uri)
+        playlist = m3u8.loads((await viewer.get(playlist_url)).text)
+        uris = [playlist.segment_map[0].uri, *(each.uri for each in playlist.segments)]
+        seen = [(await viewer.get(urljoin(playlist_url, uri))).content for uri in uris]
+        elsewhere = await viewer.get(urljoin(url, "download"))
+        assert (elsewhere.status_code, elsewhere.json()["error"]) == (404, "link_not_found")
+    frames = await asyncio.to_thread(_decoded, tmp_path / "p.mp4", b"".join(seen))
+    assert [read_frame_code(frame.rgb) for frame in frames] == list(range(241))
 
 
 async def test_the_sound_of_a_stream_keeps_its_times(

@@ -83,6 +83,21 @@ def test_hls_lists_segments() -> None:
     assert urlsplit(parsed.segment_map[0].uri).path == "init.m4s"
 
 
+def test_what_is_read_by_a_link_does_not_name_the_source() -> None:
+    links = ManifestLinks(URL, link_url="https://kiln.example/l/token")
+    body = json_manifest.json_manifest(BOTH, links, public_url="https://kiln.example")
+    assert body["baseUrl"] == "https://kiln.example/l/token"
+    assert body["endpoints"]["initSegment"] == f"{body['baseUrl']}/{{rendition}}/init.m4s"
+    texts = [
+        hls.multivariant_playlist(BOTH, links),
+        hls.media_playlist(SOUND, links),
+        dash.dash_manifest(BOTH, links),
+        str(body),
+    ]
+    assert not any("url=" in text or URL in text for text in texts)
+    assert "1.m4s" in texts[1].splitlines()
+
+
 @pytest.mark.parametrize("token", [None, "a.b.c"])
 def test_every_address_names_the_source_and_repeats_the_token(token: str | None) -> None:
     links = ManifestLinks(URL, token)

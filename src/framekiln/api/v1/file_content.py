@@ -55,10 +55,14 @@ DETAIL_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
 
 
 async def get_file(request: Request, reader: MediaReader, file_id: str) -> Response:
-    """Return the record of a file; readers without an API key get an image or caption itself."""
+    """Return the record of a file; readers without an API key get an image or caption itself.
+
+    A link always leads to the content.
+    """
     files = services_of(request).files
     file = await files.get(reader.organization_id, parse_file_id(file_id))
-    if _wants_bytes(request, reader) and file.type is not FileType.VIDEO:
+    is_linked = reader.method is AuthMethod.LINK
+    if is_linked or (_wants_bytes(request, reader) and file.type is not FileType.VIDEO):
         files.check_readable(file)
         return await _send_source(request, file)
     tracks = await files.tracks(file.organization_id, file.id)

@@ -59,7 +59,7 @@ async def upload_bundle(
 ) -> CreatedRender:
     """Accept a gzip tar with index.html at its root and start; or an MP4 as the finished output."""
     renders = services_of(request).renders
-    render = await renders.get(caller.organization.id, _render_id(render_id))
+    render = await renders.get(caller.organization.id, parse_render_id(render_id))
     with tempfile.TemporaryDirectory(prefix="framekiln-upload-") as folder:
         uploaded = Path(folder) / "uploaded"
         head = await read_to_file(request, uploaded, max_bytes=_max_upload_bytes)
@@ -84,7 +84,7 @@ def _max_upload_bytes(head: bytes) -> int:
 async def follow_render(request: Request, caller: AuthenticatedCaller, render_id: str) -> Response:
     """Stream progress until the render ends (server-sent events)."""
     renders = services_of(request).renders
-    render = await renders.get(caller.organization.id, _render_id(render_id))
+    render = await renders.get(caller.organization.id, parse_render_id(render_id))
     place = take_stream_place(request, caller)
     return sse.stream_response(counted_events(renders, render.id, request), place)
 
@@ -102,7 +102,7 @@ async def _download(
 ) -> Response:
     """Send the output, whole or in ranges; `mp4` stands for any container."""
     services = services_of(request)
-    render = await services.renders.get(reader.organization_id, _render_id(render_id))
+    render = await services.renders.get(reader.organization_id, parse_render_id(render_id))
     container = container_of(render.request.output)
     if extension not in ("mp4", container):
         raise NotFound(
@@ -170,7 +170,7 @@ for _container in CONTAINERS:
 async def get_render(request: Request, caller: AuthenticatedCaller, render_id: str) -> RenderInfo:
     """Return the render's state; safe to poll."""
     services = services_of(request)
-    render = await services.renders.get(caller.organization.id, _render_id(render_id))
+    render = await services.renders.get(caller.organization.id, parse_render_id(render_id))
     return RenderInfo.describe(render, base_url=services.settings.public_url)
 
 
@@ -179,7 +179,7 @@ async def delete_render(
     request: Request, caller: AuthenticatedCaller, render_id: str
 ) -> RenderDeleted:
     """Delete the render, its output and everything stored for it; refused while it is active."""
-    await services_of(request).renders.delete(caller.organization.id, _render_id(render_id))
+    await services_of(request).renders.delete(caller.organization.id, parse_render_id(render_id))
     return RenderDeleted(success=True)
 
 
@@ -192,7 +192,8 @@ router.add_api_route(
 )
 
 
-def _render_id(text: str) -> RenderId:
+def parse_render_id(text: str) -> RenderId:
+    """Return the id in an address, or raise `RenderNotFound`."""
     found = parse_uuid(text)
     if found is None:
         raise RenderNotFound(f"there is no render {text[:100]!r}: ids are UUIDs")

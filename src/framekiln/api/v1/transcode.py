@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
-from framekiln.api.auth import MEDIA_TOKEN, MediaReader, services_of
+from framekiln.api.auth import MEDIA_TOKEN, MediaReader, opened_link, services_of
 from framekiln.api.ranges import blob_response
 from framekiln.media.segments.hls_playlists import MEDIA_TYPE as HLS_TYPE
 from framekiln.media.segments.renditions import (
@@ -139,7 +139,10 @@ async def get_segment(
 
 
 def _links(request: Request, url: str) -> ManifestLinks:
-    return ManifestLinks(url, request.query_params.get(MEDIA_TOKEN))
+    link = opened_link(request)
+    return ManifestLinks(
+        url, request.query_params.get(MEDIA_TOKEN), link_url=link.folder_url if link else None
+    )
 
 
 def _kept(content: bytes, media_type: str, age_s: int) -> Response:

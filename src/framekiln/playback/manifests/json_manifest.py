@@ -19,10 +19,10 @@ def json_manifest(outline: Outline, links: ManifestLinks, *, public_url: str) ->
     return {
         "version": _VERSION,
         "type": "transcode",
-        "sourceUrl": links.url,
+        "sourceUrl": links.url if links.link_url is None else links.link_url,
         "duration": float(outline.duration_s),
         "durationMs": _ms(outline.duration_s),
-        "baseUrl": f"{public_url}/api/v1/transcode",
+        "baseUrl": links.base_url(public_url),
         "videoRenditions": [_picture(each) for each in outline.video_renditions],
         "audioRenditions": [_sound(outline.audio_rendition)] if outline.audio_rendition else [],
         "endpoints": {

@@ -1,0 +1,1 @@
+"""Links: signed addresses of media that work without a key until they expire or are revoked."""
