@@ -34,6 +34,7 @@ GROUPS: Final = {
         "test_pipeline_commands.py",
         "test_players.py",
         "test_layer_examples.py",
+        "test_tutorials.py",
         "test_python_client.py",
         "test_service_commands.py",
         "test_service_accounts.py",

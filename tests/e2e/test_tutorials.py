@@ -1,0 +1,95 @@
+"""The tutorials, typed as they stand: each ends with the films and answers that it promises."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.support.looks import colour_at, decode_frames, measure_file
+from tests.support.ports import ReservedPort
+from tests.support.service import Account
+from tests.support.sounds import decode_audio, rms
+
+ROOT = Path(__file__).parents[2]
+TUTORIALS = ROOT / "docs" / "tutorials"
+
+
+def type_tutorial(name: str, account: Account, folder: Path, *, from_block: int = 0) -> str:
+    """Type the commands of a tutorial into one shell; return what it printed."""
+    for linked in ("docs", "tests", "examples"):
+        (folder / linked).symlink_to(ROOT / linked)
+    blocks = re.findall(r"```sh\n(.*?)```", (TUTORIALS / name).read_text("utf-8"), re.DOTALL)
+    reserved = ReservedPort()
+    port = reserved.number
+    script = "\n".join(
+        ["set -euo pipefail", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"]
+        + blocks[from_block:]
+    )
+    script = script.replace("http://127.0.0.1:8080", account.url)
+    script = script.replace("127.0.0.1:9000", f"127.0.0.1:{port}")
+    script = script.replace("endpoint.py --colour", f"endpoint.py --port {port} --colour")
+    typed = subprocess.run(
+        ["bash", "-c", script],
+        cwd=folder,
+        env={
+            **os.environ,
+            **account.environment,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        },
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert typed.returncode == 0, typed.stdout + typed.stderr + account.service.log_tail()
+    return typed.stdout
+
+
+def test_the_tutorial_of_html_ends_with_films_from_both_ways(
+    account: Account, tmp_path: Path
+) -> None:
+    type_tutorial("html-composition.md", account, tmp_path)
+    frames = {name: decode_frames(tmp_path / f"{name}.mp4") for name in ("first", "second")}
+    assert {name: len(found) for name, found in frames.items()} == {"first": 150, "second": 135}
+    title, footage = frames["second"][30].rgb, frames["second"][100].rgb
+    assert max(colour_at(title, 20, 20)) < 60
+    assert colour_at(footage, 500, 330)[1] > 80, "grass is green"
+    sound = decode_audio(tmp_path / "second.mp4")
+    assert rms(sound.mono[: sound.rate_hz]) == pytest.approx(0, abs=1e-4)
+    assert rms(sound.mono[2 * sound.rate_hz :]) > 1e-3
+    # The same page and other data, by the command line and by the service.
+    ada, grace = (decode_frames(tmp_path / f"{name}.mp4")[30].rgb for name in ("ada", "grace"))
+    assert (ada > 200).any()
+    assert (grace > 200).any()
+    assert (ada != grace).any()
+
+
+def test_the_tutorial_of_templates_makes_a_video_for_each_row(
+    account: Account, tmp_path: Path
+) -> None:
+    printed = type_tutorial("personalised-videos.md", account, tmp_path)
+    with Image.open(tmp_path / "look.png") as look:
+        assert look.convert("RGB").getpixel((5, 5)) == pytest.approx((11, 110, 79), abs=2)
+    assert "colour" in printed, "the field of the mistake is named"
+    ids = (tmp_path / "ids.txt").read_text().split()
+    colours = [colour_at(decode_frames(tmp_path / f"{id_}.mp4")[60].rgb, 5, 5) for id_ in ids]
+    expected = [(123, 45, 139), (11, 110, 79), (180, 69, 31)]
+    assert colours == [pytest.approx(colour, abs=4) for colour in expected]
+
+
+def test_the_tutorial_of_pipelines_finds_what_the_model_looks_for(
+    account: Account, tmp_path: Path
+) -> None:
+    # The first block starts the service.
+    printed = type_tutorial("media-pipeline.md", account, tmp_path, from_block=1)
+    facts, *found = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
+    clip = measure_file(ROOT / "examples" / "media" / "bunny.mp4").video
+    assert clip is not None
+    assert (facts["width"], facts["height"]) == (clip.width, clip.height)
+    assert {each["kind"] for each in found} == {"colour"}
+    assert sum(each["boxes"] for each in found) >= 5
