@@ -26,10 +26,8 @@ def type_tutorial(name: str, account: Account, folder: Path, *, from_block: int 
     blocks = re.findall(r"```sh\n(.*?)```", (TUTORIALS / name).read_text("utf-8"), re.DOTALL)
     reserved = ReservedPort()
     port = reserved.number
-    script = "\n".join(
-        ["set -euo pipefail", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"]
-        + blocks[from_block:]
-    )
+    start = ("set -euo pipefail", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT")
+    script = "\n".join([*start, *blocks[from_block:]])
     script = script.replace("http://127.0.0.1:8080", account.url)
     script = script.replace("127.0.0.1:9000", f"127.0.0.1:{port}")
     script = script.replace("endpoint.py --colour", f"endpoint.py --port {port} --colour")
