@@ -150,7 +150,8 @@ def test_an_upload_starts_its_run(terminal: Terminal, tmp_path: Path) -> None:
     run = terminal.ask("runs", "get", run_line.split()[0])
     assert run["file_id"] == file_line.split()[0]
     # It was begun before the file was there.
-    file = terminal.ask("upload", str(film), "--stream", "--resume", run["file_id"])
+    resume = ("--resume", run["file_id"])
+    file = terminal.ask("upload", str(film), "--stream", *resume, "--wait")
     assert run["created_at"] < file["completed_at"]
     whole = ("upload", str(film), "--run", "uploaded")
     first, again = terminal.ask(*whole), terminal.ask(*whole, "--watch")
