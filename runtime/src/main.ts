@@ -19,7 +19,8 @@ import { useHost, type HostConfig } from "./host.ts";
 import { fetchAllParts } from "./ranged_fetch.ts";
 import { findMistakes } from "./mistakes.ts";
 import { MotionListeners } from "./motion/motion_listeners.ts";
-import { PageLayers, type PosePlace } from "./motion/page_layers.ts";
+import type { PosePlace } from "./motion/layer_pose.ts";
+import { PageLayers } from "./motion/page_layers.ts";
 import { replaceDrawing } from "./native_drawing.ts";
 import type { FilmClock } from "./native_clip.ts";
 import { NativeMedia } from "./native_media.ts";
@@ -118,8 +119,9 @@ function installHosted(config: HostConfig): void {
     analyzeLayers: (rate: FrameRate, count: number) => layers.analyze(rate, count),
     sampleLayers: (first: number, count: number) => layers.sample(first, count),
     poseLayers: (wanted: number[], frame: number, place: PosePlace) =>
-      layers.pose(wanted, frame, place),
-    hasPosed: () => layers.hasPosed(),
+      layers.pose.hold(wanted, frame, place),
+    paintBehind: (colour: string) => layers.pose.paintBehind(colour),
+    hasPosed: () => layers.pose.hasDrawn(),
     askWorkers: () => workers.beginFrame(),
     workerDrawings: () => workers.drawings(),
     hasDrawn: () => hasDrawn,

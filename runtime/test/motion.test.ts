@@ -14,7 +14,7 @@ import {
   type Affine,
 } from "../src/motion/affine.ts";
 import { parseClipPath } from "../src/motion/clip_path.ts";
-import { redrawnProperties } from "../src/motion/effects.ts";
+import { effectsOf } from "../src/motion/effects.ts";
 import { fitPicture } from "../src/motion/fit_picture.ts";
 import { paintOrder, type PaintNode } from "../src/motion/paint_order.ts";
 
@@ -76,8 +76,9 @@ test("only placing a finished picture needs no other drawing", () => {
     { offset: 0, computedOffset: 0, easing: "ease", composite: "auto", transform: "none" },
     { offset: 1, computedOffset: 1, easing: "ease", composite: "auto", opacity: "0", width: "9px" },
   ];
-  assert.deepEqual(redrawnProperties(keyframes), ["width"]);
-  assert.deepEqual(redrawnProperties([{ translate: "1px", visibility: "hidden" }]), []);
+  assert.deepEqual(effectsOf(keyframes), { places: true, redrawn: ["width"], groups: false });
+  assert.deepEqual(effectsOf([{ translate: "1px", visibility: "hidden" }]).redrawn, []);
+  assert.equal(effectsOf([{ filter: "blur(1px)" }]).groups, true);
 });
 
 test("frame ticks lie on a grid of a tenth of a millisecond", () => {

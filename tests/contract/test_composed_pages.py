@@ -169,7 +169,9 @@ def test_a_page_that_cannot_be_loaded_twice_is_filmed(browser: Browser, tmp_path
 
 MOVED = "<p style='animation: move 1s'>A</p><style>@keyframes move { to { %s } }</style>"
 OBSTACLES = {
-    "animated width": MOVED % "width: 9px",
+    "a transition has started": "<style>i { transition: opacity 1s } :root:has(p) i { opacity: 0 }"
+    "</style><i>A</i><script>document.body.offsetTop; document.body.append("
+    "document.createElement('p')); document.body.offsetTop</script>",
     "animated custom property": MOVED % "--x: 3",
     "mix-blend-mode": "<p style='mix-blend-mode: multiply'>A</p>" + MOVED % "opacity: 0",
     "draws itself": "<canvas aria-hidden></canvas>" + MOVED % "opacity: 0",

@@ -11,7 +11,7 @@ p { position: absolute; left: 20px; top: 30px; margin: 0; animation: move 4s lin
 @keyframes move { to { transform: translate(120px, 60px) scale(1.2); opacity: .5 } }
 </style><p>Composed</p>"""
 TOKEN = "a token to read metrics"
-REDRAWN = PAGE.replace("opacity", "width: 90px; opacity")
+BLENDED = f"{PAGE}<p style='mix-blend-mode: multiply'>Blended</p>"
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +39,9 @@ async def test_several_workers_compose_one_film_and_record_it(app: AppHarness) -
     assert record["filmed_reason"] is None
     two, _ = await rendered(app, PAGE, 2)
     assert one == two
-    _, filmed = await rendered(app, REDRAWN, 1)
+    _, filmed = await rendered(app, BLENDED, 1)
     assert filmed["composed_frames"] == 0
-    assert "animated width" in filmed["filmed_reason"]
+    assert "mix-blend-mode" in filmed["filmed_reason"]
     metrics = (await app.client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})).text
     assert 'framekiln_film_frames{method="composed"} 240.0' in metrics
     assert "framekiln_film_differing_slices 0.0" in metrics

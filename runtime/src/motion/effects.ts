@@ -5,9 +5,24 @@ const PLACED = new Set([
 ]);
 /** What a keyframe says about itself. */
 const OWN = new Set(["offset", "computedOffset", "easing", "composite"]);
+/** These make of an element, and all that is in it, one picture. */
+const GROUPING = /^(?:filter|backdropFilter|mask|perspective)/u;
 
-/** Properties of keyframes that change how an element is drawn, each once. */
-export function redrawnProperties(keyframes: readonly object[]): string[] {
+export interface Effects {
+  /** Whether it moves, fades or hides a picture. */
+  readonly places: boolean;
+  /** Properties that change how an element is drawn, each once. */
+  readonly redrawn: readonly string[];
+  /** Whether one of these makes a single picture of all that is inside. */
+  readonly groups: boolean;
+}
+
+export function effectsOf(keyframes: readonly object[]): Effects {
   const names = new Set(keyframes.flatMap((keyframe) => Object.keys(keyframe)));
-  return [...names].filter((name) => !PLACED.has(name) && !OWN.has(name));
+  const redrawn = [...names].filter((name) => !PLACED.has(name) && !OWN.has(name));
+  return {
+    places: [...names].some((name) => PLACED.has(name)),
+    redrawn,
+    groups: redrawn.some((name) => GROUPING.test(name)),
+  };
 }

@@ -14,6 +14,8 @@ export function describeElement(element: Element, style: CSSStyleDeclaration): E
     ...stackingOf(element, style),
     paints: hasText || hasBox,
     isText: hasText && !hasBox,
+    hasBox,
+    isBoxless: style.display === "contents",
     reachPx: reachOf(style),
     groups: groupingOf(style),
     clips: style.overflowX !== "visible" || style.overflowY !== "visible",
@@ -46,7 +48,7 @@ function hasOwnBox(element: Element, style: CSSStyleDeclaration): boolean {
 }
 
 /** Half of the font size is more than glyphs need; a blur reaches three times its length. */
-function reachOf(style: CSSStyleDeclaration): number {
+export function reachOf(style: CSSStyleDeclaration): number {
   const effects = `${style.boxShadow} ${style.textShadow} ${style.filter} ${style.outlineOffset}`;
   const lengths = [...effects.matchAll(/(-?[\d.]+)px/gu)].map((found) =>
     Math.abs(Number(found[1])),

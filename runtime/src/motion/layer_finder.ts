@@ -2,7 +2,7 @@
  * Finds the layers of a page: what moves as one piece, in the order of painting.
  *
  * A mover is an element whose animations move, fade or hide it, or that has its own time. Each layer
- * holds elements with the same movers around them.
+ * holds elements with the same movers around them, and the same parts that are drawn anew.
  */
 
 import { selectorOf } from "../selector.ts";
@@ -14,6 +14,10 @@ export interface ElementFacts extends Stacking {
   readonly paints: boolean;
   /** Whether it paints nothing but text. */
   readonly isText: boolean;
+  /** Whether it draws anything but text. */
+  readonly hasBox: boolean;
+  /** Whether only what is in it has a box. */
+  readonly isBoxless: boolean;
   /** How far its shadows and glyphs may reach beyond its box. */
   readonly reachPx: number;
   /** Why nothing inside may move on its own, or "". */
@@ -35,6 +39,8 @@ export interface FoundLayer {
   /** Indexes of movers, outermost first. */
   readonly chain: readonly number[];
   readonly elements: Element[];
+  /** The parts of the page in which it is that draw another picture at another time. */
+  readonly parts: readonly Element[];
   readonly clips: readonly Clip[];
 }
 
@@ -48,6 +54,7 @@ export function findLayers(
   facts: ReadonlyMap<Element, ElementFacts>,
   moved: ReadonlySet<HTMLElement>,
   timed: ReadonlySet<HTMLElement>,
+  partsAround: (element: Element) => readonly Element[],
 ): Found {
   const movers = [...withPlacedAround(facts, new Set([...moved, ...timed]))];
   const index = new Map(movers.map((element, number) => [element as Element, number]));
@@ -69,11 +76,15 @@ export function findLayers(
   const layers: FoundLayer[] = [];
   for (const element of paintOrder(nodeOf(document.documentElement)).flat()) {
     const isRoot = element === document.documentElement;
-    if (!isRoot && facts.get(element)?.paints !== true) continue;
+    const own = facts.get(element) as ElementFacts;
+    const parts = partsAround(element);
+    // What is drawn anew may show something later.
+    if (!isRoot && !own.paints && (parts.length === 0 || own.isBoxless)) continue;
     const chain = chainOf(element);
     const last = layers.at(-1);
-    if (last !== undefined && String(last.chain) === String(chain)) last.elements.push(element);
-    else layers.push({ chain, elements: [element], clips: [] });
+    if (last !== undefined && areEqual(last.chain, chain) && areEqual(last.parts, parts)) {
+      last.elements.push(element);
+    } else layers.push({ chain, elements: [element], parts, clips: [] });
   }
   const clipped = layers.map((layer) => ({ ...layer, clips: clipsOf(layer, movers, facts) }));
   const round = clipped
@@ -81,6 +92,10 @@ export function findLayers(
     .filter(({ element }) => facts.get(element)?.radiusPx === null)
     .map(({ element }) => `${selectorOf(element)}: a clip with uneven corners`);
   return { obstacles: [...grouping, ...round], movers, layers: clipped };
+}
+
+function areEqual<T>(one: readonly T[], other: readonly T[]): boolean {
+  return one.length === other.length && one.every((each, i) => each === other[i]);
 }
 
 /** Elements around a mover that fade or transform it, too: their effect comes on top. */

@@ -1,13 +1,16 @@
 /** Why a page must be filmed frame by frame: what cannot be drawn once and then moved. */
 
+import { timeTree } from "../elements/timed.ts";
 import { selectorOf } from "../selector.ts";
-import { redrawnProperties } from "./effects.ts";
 import { footageObstacles, isFootage } from "./footage.ts";
 import { hasMotionHandler } from "./motion_listeners.ts";
+import { unreadableFollowers } from "./progress_followers.ts";
+import { areReadable, rulesOf } from "./style_rules.ts";
 
 const DRAWS_ITSELF =
-  "canvas, video, iframe, object, embed, marquee, ef-waveform, ef-captions, ef-surface," +
-  " ef-motionblur, ef-pan-zoom, animate, animateTransform, animateMotion, set, dialog[open]";
+  "canvas, video, iframe, object, embed, marquee, ef-surface, ef-motionblur, ef-pan-zoom," +
+  " dialog[open]";
+export const TIMED_PARTS = "animate, animateTransform, animateMotion, set";
 
 /** Of the page as a whole. */
 export function pageObstacles(): string[] {
@@ -15,15 +18,12 @@ export function pageObstacles(): string[] {
   if (document.scrollingElement?.scrollTop || document.scrollingElement?.scrollLeft) {
     found.push("the page is scrolled");
   }
-  for (const sheet of [...document.styleSheets, ...document.adoptedStyleSheets]) {
-    const rules = rulesOf(sheet);
-    if (rules === null) found.push("a style sheet of another origin cannot be read");
-    for (const rule of rules ?? []) {
-      if (rule.cssText.includes("--ef-progress")) found.push("a style follows --ef-progress");
-      // Chromium does not list custom properties among those of an animation.
-      if (rule instanceof CSSKeyframesRule && /[{;\s]--[\w-]+\s*:/u.test(rule.cssText)) {
-        found.push(`@keyframes ${rule.name}: animated custom property`);
-      }
+  if (!areReadable(document)) found.push("a style sheet of another origin cannot be read");
+  found.push(...unreadableFollowers());
+  for (const rule of rulesOf(document)) {
+    // Chromium does not list custom properties among those of an animation.
+    if (rule instanceof CSSKeyframesRule && /[{;\s]--[\w-]+\s*:/u.test(rule.cssText)) {
+      found.push(`@keyframes ${rule.name}: animated custom property`);
     }
   }
   return found;
@@ -33,9 +33,12 @@ export function pageObstacles(): string[] {
 export function elementObstacles(element: Element, style: CSSStyleDeclaration): string[] {
   const isOther = element.localName.includes("-") && !element.localName.startsWith("ef-");
   const reasons: readonly [boolean, string][] = [
-    [element.matches(DRAWS_ITSELF) && !isFootage(element), "draws itself in each frame"],
+    [
+      element.matches(DRAWS_ITSELF) && !isFootage(element) && !isWaveform(element),
+      "draws itself in each frame",
+    ],
+    [isRunningDrawing(element), "draws itself in each frame"],
     [isOther && element instanceof HTMLElement, "is an element of the page's own"],
-    [/var\(--ef-progress/u.test(element.getAttribute("style") ?? ""), "follows --ef-progress"],
     [hasMotionHandler(element), "a script waits for its motion"],
     [style.mixBlendMode !== "normal", "mix-blend-mode"],
     [style.backdropFilter !== "none", "backdrop-filter"],
@@ -50,33 +53,30 @@ export function elementObstacles(element: Element, style: CSSStyleDeclaration): 
   );
 }
 
-/** Of one animation; none if it only moves a picture. */
+/** The canvas of a waveform is drawn by us, for any time. */
+function isWaveform(element: Element): boolean {
+  const root = element.getRootNode();
+  return root instanceof ShadowRoot && root.host.matches("ef-waveform");
+}
+
+/** Whether its animated parts follow a clock that cannot be put at another time. */
+function isRunningDrawing(element: Element): boolean {
+  if (!(element instanceof SVGSVGElement) || timeTree.nearest(element) !== null) return false;
+  return element.querySelector(TIMED_PARTS) !== null;
+}
+
+/** Of one animation; none if it can be put at any time. */
 export function animationObstacles(animation: Animation): string[] {
   const { effect } = animation;
   if (animation instanceof CSSTransition) return ["a transition has started"];
   if (!(effect instanceof KeyframeEffect) || effect.target === null) return [];
-  const redrawn = redrawnProperties(effect.getKeyframes());
   const reasons: readonly [boolean, string][] = [
     [hasMotionHandler(animation), "a script waits for its motion"],
     [animation.timeline !== document.timeline, "another timeline"],
     [animation.playbackRate !== 1, "another speed"],
-    [effect.pseudoElement !== null, `animated ${effect.pseudoElement}`],
-    [!(effect.target instanceof HTMLElement), "animated part of a drawing"],
     // The canvas in its place has copies of its styles.
     [effect.target instanceof HTMLVideoElement, "animated <video>"],
-    [redrawn.length > 0, `animated ${redrawn.join(", ")}`],
   ];
   const name = selectorOf(effect.target);
   return reasons.filter(([is]) => is).map(([, what]) => `${name}: ${what}`);
-}
-
-/** All rules, those inside others as well; null if they cannot be read. */
-function rulesOf(sheet: CSSStyleSheet | CSSGroupingRule): CSSRule[] | null {
-  try {
-    return [...sheet.cssRules].flatMap((rule) =>
-      rule instanceof CSSGroupingRule ? [rule, ...(rulesOf(rule) ?? [])] : [rule],
-    );
-  } catch {
-    return null;
-  }
 }

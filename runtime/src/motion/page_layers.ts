@@ -5,6 +5,7 @@
  */
 
 import type { FrameRate } from "../clock.ts";
+import { CaptionsElement } from "../elements/captions.ts";
 import { timeTree } from "../elements/timed.ts";
 import { FrameCanvas, onlyNoteFrames } from "../frame_canvas.ts";
 import { selectorOf } from "../selector.ts";
@@ -21,12 +22,15 @@ import { baselineOf } from "./baseline.ts";
 import { areSame, boxOf, innerBox, inkBox, isInside, unionOf, type Box } from "./boxes.ts";
 import { parseClipPath } from "./clip_path.ts";
 import { describeElement } from "./element_facts.ts";
-import { drawnElements, drawnParent, isShown } from "./flat_tree.ts";
+import { drawnElements, isShown } from "./flat_tree.ts";
 import { describeFootage, footageMs, type FootageReport } from "./footage.ts";
-import { HeldStyles } from "./held_styles.ts";
+import { effectsOf } from "./effects.ts";
+import { ContentReader, type LayerContent } from "./layer_contents.ts";
 import { findLayers, type ElementFacts, type FoundLayer } from "./layer_finder.ts";
 import type { MotionListeners } from "./motion_listeners.ts";
 import { animationObstacles, elementObstacles, pageObstacles } from "./obstacles.ts";
+import { redrawnBy, RedrawnParts } from "./redrawn_parts.ts";
+import { LayerPose, neutralized } from "./layer_pose.ts";
 import { Seeker, type Driven } from "./seeker.ts";
 
 interface ClipReport {
@@ -48,6 +52,8 @@ export interface LayerReport {
   readonly frame: number;
   /** The video that is all of it, if it is one. */
   readonly footage: FootageReport | null;
+  /** Whether it is drawn anew when what it shows changes: its box and baseline are in the samples. */
+  readonly isRedrawn: boolean;
 }
 
 /** Of consecutive frames. */
@@ -59,6 +65,8 @@ export interface Samples {
   readonly movers: readonly number[];
   /** For each frame and layer with a video: when in its source, in milliseconds. */
   readonly footage: readonly number[];
+  /** For each frame and layer that is redrawn. */
+  readonly contents: readonly LayerContent[];
 }
 
 export interface PageReport {
@@ -68,21 +76,12 @@ export interface PageReport {
   readonly layers: readonly LayerReport[];
 }
 
-/** Where the page is drawn: enlarged, then moved. */
-export interface PosePlace {
-  readonly x: number;
-  readonly y: number;
-  readonly scale: number;
-}
-
 const MAX_BOUNDARIES = 300;
+/** So many changes of captions show all of their parts. */
+const MAX_CAPTIONS = 20;
 const MAX_LAYERS = 150;
 const MAX_ELEMENTS = 4000;
 const MAX_OBSTACLES = 20;
-const NEUTRAL = {
-  ...{ transition: "none", transform: "none", translate: "none", rotate: "none", scale: "none" },
-  ...{ opacity: "1", visibility: "visible", "clip-path": "none" },
-};
 
 const NO_CLIP = [0, 0, 0, 0, -1];
 const HIDDEN: readonly number[] = [0, 0, ...IDENTITY, ...NO_CLIP];
@@ -90,16 +89,15 @@ const HIDDEN: readonly number[] = [0, 0, ...IDENTITY, ...NO_CLIP];
 export class PageLayers {
   private readonly driver: Driven;
   private readonly listeners: MotionListeners;
-  private readonly requestFrame: (callback: FrameRequestCallback) => number;
   private readonly facts = new Map<Element, ElementFacts>();
   private readonly rests = new Map<Element, Box>();
   private readonly baselines = new Map<Element, number | null>();
-  private readonly posed = new HeldStyles();
   private readonly footage = new Map<FoundLayer, FootageReport>();
+  private readonly parts = new RedrawnParts();
+  readonly pose: LayerPose;
   private seeker: Seeker | null = null;
   private movers: readonly HTMLElement[] = [];
   private layers: readonly FoundLayer[] = [];
-  private hasDrawnPose = false;
 
   constructor(
     driver: Driven,
@@ -108,7 +106,7 @@ export class PageLayers {
   ) {
     this.driver = driver;
     this.listeners = listeners;
-    this.requestFrame = requestFrame;
+    this.pose = new LayerPose(this.facts, this.rests, requestFrame);
   }
 
   analyze(rate: FrameRate, count: number): PageReport {
@@ -121,12 +119,14 @@ export class PageLayers {
     this.seeker = new Seeker(this.driver, rate);
     const visited = this.visit(boundaries);
     if (this.listeners.hasAny()) visited.obstacles.add("a script waits for motion");
-    const found = findLayers(this.facts, visited.moved, visited.timed);
+    const partsAround = (element: Element): Element[] => this.parts.around(element);
+    const found = findLayers(this.facts, visited.moved, visited.timed, partsAround);
     for (const obstacle of found.obstacles) visited.obstacles.add(obstacle);
     if (found.layers.length > MAX_LAYERS) visited.obstacles.add("too many layers");
     if (visited.obstacles.size > 0) return refused(...visited.obstacles);
     this.movers = found.movers;
     this.layers = found.layers;
+    this.pose.use(this.seeker, found);
     const shifted = this.measure(boundaries);
     if (shifted !== "") return refused(shifted);
     const unplaced = this.readFootage();
@@ -142,9 +142,12 @@ export class PageLayers {
   sample(first: number, count: number): Samples | string {
     const movers: number[] = [];
     const footage: number[] = [];
-    this.posed.release();
+    this.pose.release();
+    const contents = this.readContents(first, count);
+    if (typeof contents === "string") return contents;
     for (let frame = first; frame < first + count; frame += 1) {
       this.seeker?.seek(frame);
+      for (const [mover, box] of contents.rests[frame - first] ?? []) this.rests.set(mover, box);
       for (const mover of this.movers) {
         const state = this.stateOf(mover);
         if (typeof state === "string") return state;
@@ -156,44 +159,18 @@ export class PageLayers {
         footage.push(ms);
       }
     }
-    return { movers, footage };
+    return { movers, footage, contents: contents.contents };
   }
 
-  /** Show only these layers, where nothing has moved; returns why that is impossible, or "". */
-  pose(wanted: readonly number[], frame: number, place: PosePlace): string {
-    this.posed.release();
-    this.seeker?.seek(frame);
-    this.neutralize(this.posed);
-    const layers = wanted.flatMap((number) => this.layers[number] ?? []);
-    const members = new Set(layers.flatMap(({ elements }) => elements));
-    for (const { element } of layers.flatMap(({ clips }) => clips)) openClip(element, this.posed);
-    const present = [...this.facts.keys()].filter(isShown);
-    const seen = new Map(present.map((each) => [each, getComputedStyle(each).visibility]));
-    for (const [element, visibility] of seen) {
-      this.posed.set(element, "transition", "none");
-      const value = members.has(boxAround(element)) ? visibility : "hidden";
-      this.posed.set(element, "visibility", value);
+  /** What layers show that are redrawn, and where their movers lie in each frame. */
+  private readContents(first: number, count: number) {
+    const neutral = neutralized(this.movers);
+    const reader = new ContentReader(this.parts, this.layers, this.movers, this.facts, this.rests);
+    try {
+      return reader.read(first, count, (frame) => this.seeker?.seek(frame));
+    } finally {
+      neutral.release();
     }
-    if (!members.has(document.documentElement)) {
-      for (const each of [document.documentElement, document.body]) {
-        this.posed.set(each, "background", "none");
-      }
-    }
-    if (place.x !== 0 || place.y !== 0 || place.scale !== 1) movePage(place, this.posed);
-    this.hasDrawnPose = false;
-    this.requestFrame(() => {
-      this.hasDrawnPose = true;
-    });
-    const isSame = [...members].every((each) => {
-      const rest = this.rests.get(each);
-      if (each === document.documentElement || rest === undefined) return true;
-      return areSame(placed(rest, place), boxOf(each));
-    });
-    return isSame ? "" : "a layer cannot be drawn on its own";
-  }
-
-  hasPosed(): boolean {
-    return this.hasDrawnPose;
   }
 
   /** Look at every frame at which something appears: what hides has no styles to read. */
@@ -215,21 +192,36 @@ export class PageLayers {
       if (this.facts.size > MAX_ELEMENTS) obstacles.add("too many elements");
       for (const animation of document.getAnimations()) {
         for (const each of animationObstacles(animation)) obstacles.add(each);
-        const { effect } = animation;
-        const target = effect instanceof KeyframeEffect ? effect.target : null;
-        if (target instanceof HTMLElement && isShown(target)) moved.add(target);
+        const target = movedBy(animation);
+        if (target !== null && isShown(target)) moved.add(target);
+        this.noteGrouping(animation);
       }
+      this.parts.visit();
       for (const { element } of timeTree.all()) if (!isShown(element)) timed.add(element);
       if (obstacles.size >= MAX_OBSTACLES) break;
     }
     for (const element of timed) if (!this.facts.has(element)) timed.delete(element);
+    for (const element of this.facts.keys()) {
+      if (FrameCanvas.of(element) === undefined || this.parts.around(element).length === 0)
+        continue;
+      obstacles.add(`${selectorOf(element)}: a video in a part that is drawn anew`);
+    }
     return { obstacles, moved, timed, shownAt };
+  }
+
+  /** While it is animated, a filter makes one picture of all that is in its element. */
+  private noteGrouping(animation: Animation): void {
+    const part = redrawnBy(animation);
+    const { effect } = animation;
+    const facts = part === null ? undefined : this.facts.get(part);
+    if (part === null || facts === undefined || !(effect instanceof KeyframeEffect)) return;
+    if (!effectsOf(effect.getKeyframes()).groups) return;
+    this.facts.set(part, { ...facts, isContext: true, groups: "a filter or mask" });
   }
 
   /** Measure everything where nothing has moved; returns what lies elsewhere at another time. */
   private measure(boundaries: readonly number[]): string {
-    const neutral = new HeldStyles();
-    this.neutralize(neutral);
+    const neutral = neutralized(this.movers);
     let moved = "";
     for (const frame of boundaries) {
       this.seeker?.seek(frame);
@@ -237,6 +229,7 @@ export class PageLayers {
         if (!isShown(element)) continue;
         const box = boxOf(element);
         const before = this.rests.get(element);
+        if (before !== undefined && this.parts.around(element).length > 0) continue;
         if (before === undefined) {
           this.rests.set(element, box);
           if (this.facts.get(element)?.isText) this.baselines.set(element, baselineOf(element));
@@ -246,12 +239,6 @@ export class PageLayers {
     }
     neutral.release();
     return moved;
-  }
-
-  private neutralize(styles: HeldStyles): void {
-    for (const mover of this.movers) {
-      for (const [name, value] of Object.entries(NEUTRAL)) styles.set(mover, name, value);
-    }
   }
 
   private report(layer: FoundLayer, shownAt: ReadonlyMap<Element, number>): LayerReport {
@@ -274,6 +261,7 @@ export class PageLayers {
         }))
         .filter(({ box, depth, radiusPx }) => depth > 0 || radiusPx > 0 || !isInside(view, box)),
       footage: this.footage.get(layer) ?? null,
+      isRedrawn: layer.parts.length > 0,
     };
   }
 
@@ -312,13 +300,22 @@ export class PageLayers {
   }
 }
 
+/** The element that an animation moves, fades or hides as a whole. */
+function movedBy({ effect }: Animation): HTMLElement | null {
+  if (!(effect instanceof KeyframeEffect) || effect.pseudoElement !== null) return null;
+  const isMoved = effect.target instanceof HTMLElement && effectsOf(effect.getKeyframes()).places;
+  return isMoved ? (effect.target as HTMLElement) : null;
+}
+
 /** The first and last frame, and those around the start and end of each timed element. */
 function boundaryFrames(rate: FrameRate, count: number): number[] {
   const frames = new Set([0, count - 1]);
   const frameAt = (ms: number): number =>
     Math.ceil((ms * rate.numerator) / (1000 * rate.denominator) - 1e-6);
-  for (const { span } of timeTree.all()) {
-    for (const ms of [span.startMs, span.endMs]) {
+  for (const { element, span } of timeTree.all()) {
+    const captions = element instanceof CaptionsElement ? element.changesMs() : [];
+    const changes = captions.slice(0, MAX_CAPTIONS).map((ms) => span.startMs + ms);
+    for (const ms of [span.startMs, span.endMs, ...changes]) {
       for (const near of [-1, 0, 1]) {
         const frame = frameAt(ms) + near;
         if (frame > 0 && frame < count) frames.add(frame);
@@ -326,32 +323,4 @@ function boundaryFrames(rate: FrameRate, count: number): number[] {
     }
   }
   return [...frames].sort((one, other) => one - other);
-}
-
-/** The element, or the one in whose box its text is: a slot passes styles on, but has no box. */
-function boxAround(element: Element): Element {
-  const { display } = getComputedStyle(element);
-  const parent = display === "contents" ? drawnParent(element) : null;
-  return parent === null ? element : boxAround(parent);
-}
-
-function movePage({ x, y, scale }: PosePlace, styles: HeldStyles): void {
-  const root = document.documentElement;
-  for (const each of [root, document.body]) styles.set(each, "overflow", "visible");
-  styles.set(root, "transform-origin", "0 0");
-  styles.set(root, "transform", `translate(${x}px, ${y}px) scale(${scale})`);
-}
-
-function placed([left, top, right, bottom]: Box, { x, y, scale }: PosePlace): Box {
-  return [left * scale + x, top * scale + y, right * scale + x, bottom * scale + y];
-}
-
-/** Let what is inside be seen where it is cut off, without another layout. */
-function openClip(element: Element, styles: HeldStyles): void {
-  const { display } = getComputedStyle(element);
-  styles.set(element, "transition", "none");
-  if (display === "block") styles.set(element, "display", "flow-root");
-  styles.set(element, "min-width", "0");
-  styles.set(element, "min-height", "0");
-  styles.set(element, "overflow", "visible");
 }

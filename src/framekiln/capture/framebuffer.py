@@ -43,12 +43,16 @@ class Framebuffer:
         if not self.block.read_into(pixels):
             raise BrowserDied("Chromium's frame memory is gone")
 
+    def read_rows(self, top: int, bottom: int) -> Pixels:
+        """Return some rows of the last drawn frame."""
+        rows = np.empty((bottom - top, self.size.width_px, 4), np.uint8)
+        if rows.size:
+            Framebuffer(self.block.after(top * self.size.width_px * 4), self.size).read_into(rows)
+        return rows
+
     def read_below(self, pixels: Pixels) -> Pixels:
         """Return the rows of the frame below those that fit into `pixels`."""
-        rows = np.empty((self.size.height_px - len(pixels), *pixels.shape[1:]), np.uint8)
-        if rows.size:
-            Framebuffer(self.block.after(pixels.nbytes), self.size).read_into(rows)
-        return rows
+        return self.read_rows(len(pixels), self.size.height_px)
 
 
 def locate(page: Page) -> Framebuffer:

@@ -26,6 +26,7 @@ from framekiln.engine.composed.page_layers import (
     PageLayer,
     joined_matrix,
 )
+from framekiln.engine.composed.redraws import RedrawnLayer, Redraws
 
 _NOTHING: Final = YuvColour(0, 0, 0, alpha=0)
 _SAME: Final = 1e-3
@@ -47,6 +48,7 @@ class FrameComposer:
         self._layers = page.layers.layers
         self._canvas = PixelRect(0, 0, page.size.width_px, page.size.height_px)
         self._drawings = Drawings(page)
+        self._redraws = Redraws(page)
         self.footage = FootageFrames(page)
         self._around_footage = frozenset(
             mover for layer in page.layers.footage for mover in layer.chain
@@ -59,11 +61,14 @@ class FrameComposer:
     def prepare(self, first_frame: int, count: int) -> MotionStates:
         """Read the states of frames, and draw what they show."""
         self._states = self._page.states(first_frame, count)
+        self._redraws.forget()
         wanted: dict[tuple[int, float], tuple[PageLayer, float]] = {}
         for frame in range(first_frame, first_frame + count):
             for shown in self._shown(self._states.of(frame)):
                 wanted[shown.layer.number, shown.scale] = (shown.layer, shown.scale)
-        self._drawings.prepare([each for each in wanted.values() if each[0].footage is None])
+        self._drawings.prepare(
+            [each for each in wanted.values() if each[0].footage is None and not each[0].is_redrawn]
+        )
         for layer in self._page.layers.footage:
             scales = [scale for number, scale in wanted if number == layer.number]
             if scales:
@@ -75,7 +80,16 @@ class FrameComposer:
         assert self._states is not None, "prepare comes first"
         self._frame = frame
         movers = self._states.of(frame)
-        return list(self._stack(self._shown(movers), movers, depth=0, opacity=1.0))
+        shown = self._shown(movers)
+        self._redraws.prepare(
+            frame,
+            [
+                RedrawnLayer(each.layer, each.scale, self._states.content(frame, each.layer))
+                for each in shown
+                if each.layer.is_redrawn
+            ],
+        )
+        return list(self._stack(shown, movers, depth=0, opacity=1.0))
 
     def _shown(self, movers: Sequence[MoverState]) -> list[_ShownLayer]:
         shown = []
@@ -138,22 +152,29 @@ class FrameComposer:
         self, shown: _ShownLayer, movers: Sequence[MoverState], opacity: float
     ) -> PictureItem | None:
         layer, number = shown.layer, shown.layer.number
-        footage = None
+        footage, drawing = None, None
+        assert self._states is not None
+        content: Hashable = shown.scale
+        baseline = layer.baseline
         if layer.footage is not None:
-            assert self._states is not None
             footage = self.footage.picture(layer, self._states.source_ms(self._frame, layer))
-        drawing = self._drawings.get(layer, shown.scale) if footage is None else None
+            content = footage.key
+        elif layer.is_redrawn:
+            drawing = self._redraws.get(layer)
+            what = self._states.content(self._frame, layer)
+            content, baseline = (shown.scale, what.number), what.baseline
+        else:
+            drawing = self._drawings.get(layer, shown.scale)
         if footage is None and drawing is None:
             return None
         cut = cut_of(layer, movers, self._around_footage)
-        content = shown.scale if footage is None else footage.key
         key = (content, tuple(shown.matrix[:2].ravel().tolist()), cut)
         if number not in self._placed or self._placed[number][0] != key:
             if footage is not None:
                 placed = self._place_footage(footage, shown.matrix, cut)
             else:
                 assert drawing is not None
-                placed = self._place(drawing, _snapped(shown.matrix, layer, drawing.scale))
+                placed = self._place(drawing, _snapped(shown.matrix, baseline, drawing.scale))
             self._placed[number] = (key, placed if cut is None or not placed else cut.apply(placed))
         placed = self._placed[number][1]
         return None if placed is None else PictureItem((number, key, opacity), placed, opacity)
@@ -201,14 +222,14 @@ def _enlargement(matrix: Matrix) -> tuple[float, bool]:
     return sqrt((squares + sqrt(max(0.0, squares**2 - 4 * area**2))) / 2), area < 1e-9
 
 
-def _snapped(matrix: Matrix, layer: PageLayer, scale: float) -> Matrix:
+def _snapped(matrix: Matrix, baseline: float | None, scale: float) -> Matrix:
     """Return the matrix that puts a text on a whole row of pixels, as Chromium does if upright."""
     (_, slant, _), (lean, high, y), _ = matrix.tolist()
-    if layer.baseline is None or abs(slant) + abs(lean) > _SAME:
+    if baseline is None or abs(slant) + abs(lean) > _SAME:
         return matrix
-    drawn = floor(layer.baseline * scale + 0.5) / scale
+    drawn = floor(baseline * scale + 0.5) / scale
     snapped = matrix.copy()
-    snapped[1, 2] = floor(layer.baseline * high + y + 0.5) - drawn * high
+    snapped[1, 2] = floor(baseline * high + y + 0.5) - drawn * high
     return snapped
 
 

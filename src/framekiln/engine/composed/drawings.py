@@ -10,7 +10,7 @@ import numpy as np
 from framekiln.compositor.picture import Picture, Rgba, picture_of_premultiplied
 from framekiln.engine.composed.drawing_page import DrawingPage
 from framekiln.engine.composed.errors import NotComposable
-from framekiln.engine.composed.page_layers import Box, PageLayer
+from framekiln.engine.composed.page_layers import Box, LayerContent, PageLayer
 
 # A frame uses the smallest scale that is not much below its own.
 SCALES: Final = (1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
@@ -66,7 +66,7 @@ class Drawings:
 
     def _take(self, shot: "_Shot") -> None:
         width, height = self._page.size.width_px, self._page.size.height_px
-        corners = _tiles(shot.area, width, height)
+        corners = tiles(shot.area, width, height)
         left, top = corners[0]
         right, bottom = (max(edges) for edges in zip(*corners, strict=True))
         whole = np.zeros((bottom - top + height, right - left + width, 4), np.uint8)
@@ -75,7 +75,9 @@ class Drawings:
             pixels = self._page.draw(numbers, shot.frame, scale=shot.scale, corner=(x, y))
             whole[y - top :, x - left :][:height, :width] = pixels[:height]
         for layer in shot.layers:
-            drawing = _cut(whole, (left, top), shot.scale, layer if len(shot.layers) > 1 else None)
+            drawing = cut_drawing(
+                whole, (left, top), shot.scale, layer if len(shot.layers) > 1 else None
+            )
             self._made[layer.number, shot.scale] = drawing
             self._pixels += 0 if drawing is None else drawing.rgba.size // 4
         if self._pixels > _MAX_PIXELS:
@@ -95,14 +97,14 @@ class _Shot:
             self.area is None
             and area is None
             and (self.frame, self.scale) == (layer.frame, scale)
-            and all(_are_apart(layer.ink, other.ink) for other in self.layers)
+            and all(are_apart(layer.ink, other.ink) for other in self.layers)
         )
 
 
 def _shots(wanted: Sequence[tuple[PageLayer, float]], page: DrawingPage) -> Iterator[_Shot]:
     shots: list[_Shot] = []
     for layer, scale in wanted:
-        area = _area_beyond(layer, scale, page)
+        area = area_beyond(layer, scale, page, moves=bool(layer.chain))
         shot = next((each for each in shots if each.can_take(layer, scale, area)), None)
         if shot is None:
             shots.append(_Shot([layer], layer.frame, scale, area))
@@ -111,22 +113,24 @@ def _shots(wanted: Sequence[tuple[PageLayer, float]], page: DrawingPage) -> Iter
     yield from shots
 
 
-def _area_beyond(layer: PageLayer, scale: float, page: DrawingPage) -> Box | None:
+def area_beyond(
+    layer: PageLayer | LayerContent, scale: float, page: DrawingPage, *, moves: bool
+) -> Box | None:
     """Return the area of a layer that reaches beyond the window, if all of it may be seen."""
     left, top, right, bottom = (edge * scale for edge in layer.box)
     is_inside = left >= 0 and top >= 0
     is_inside &= right <= page.size.width_px and bottom <= page.size.height_px
-    if is_inside or not layer.chain:
+    if is_inside or not moves:
         return None
     left, top, right, bottom = (edge * scale for edge in layer.ink)
     return left, top, right, bottom
 
 
-def _are_apart(one: Box, other: Box) -> bool:
+def are_apart(one: Box, other: Box) -> bool:
     return one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
 
 
-def _tiles(area: Box | None, width: int, height: int) -> list[tuple[int, int]]:
+def tiles(area: Box | None, width: int, height: int) -> list[tuple[int, int]]:
     """Return the corners of windows that cover the area, row by row; even, so chroma agrees."""
     if area is None:
         return [(0, 0)]
@@ -141,8 +145,8 @@ def _tiles(area: Box | None, width: int, height: int) -> list[tuple[int, int]]:
     ]
 
 
-def _cut(
-    pixels: Rgba, corner: tuple[int, int], scale: float, layer: PageLayer | None
+def cut_drawing(
+    pixels: Rgba, corner: tuple[int, int], scale: float, layer: PageLayer | LayerContent | None
 ) -> Drawing | None:
     """Return the drawing of one layer without empty edges, with an even corner."""
     x, y = corner

@@ -60,13 +60,40 @@ class PageLayer:
     """A frame in which all of it is shown."""
     footage: Footage | None
     """The video that is all of it, if it is one."""
+    is_redrawn: bool = False
+    """Whether it shows different pictures; box, reach and baseline are those of `LayerContent`."""
 
     @property
     def ink(self) -> Box:
         """Around all that it may draw."""
+        return _around(self.box, self.reach_px)
+
+
+@dataclass(frozen=True)
+class LayerContent:
+    """What a redrawn layer shows in a frame."""
+
+    number: int
+    """The same in frames that follow each other and show the same."""
+    box: Box
+    reach_px: float
+    baseline: float | None
+
+    @property
+    def ink(self) -> Box:
+        """Around all that it may draw."""
+        return _around(self.box, self.reach_px)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it draws nothing."""
         left, top, right, bottom = self.box
-        reach = self.reach_px
-        return left - reach, top - reach, right + reach, bottom + reach
+        return right <= left or bottom <= top
+
+
+def _around(box: Box, reach_px: float) -> Box:
+    left, top, right, bottom = box
+    return left - reach_px, top - reach_px, right + reach_px, bottom + reach_px
 
 
 @dataclass(frozen=True)
@@ -86,6 +113,11 @@ class PageLayers:
     def footage(self) -> tuple[PageLayer, ...]:
         """The layers that are videos."""
         return tuple(layer for layer in self.layers if layer.footage is not None)
+
+    @property
+    def redrawn(self) -> tuple[PageLayer, ...]:
+        """The layers that show different pictures."""
+        return tuple(layer for layer in self.layers if layer.is_redrawn)
 
 
 def _layer(number: int, report: dict[str, Any]) -> PageLayer:
@@ -112,6 +144,7 @@ def _layer(number: int, report: dict[str, Any]) -> PageLayer:
         baseline=report["baseline"],
         frame=report["frame"],
         footage=footage,
+        is_redrawn=report["isRedrawn"],
     )
 
 
@@ -150,6 +183,8 @@ class MotionStates:
         self._numbers: NDArray[np.float64] = np.array(samples["movers"], np.float64).reshape(shape)
         self._footage = {layer.number: at for at, layer in enumerate(layers.footage)}
         self._source_ms: Sequence[float] = samples["footage"]
+        self._redrawn = {layer.number: at for at, layer in enumerate(layers.redrawn)}
+        self._contents: Sequence[Sequence[Any]] = samples["contents"]
 
     def of(self, frame: int) -> tuple[MoverState, ...]:
         """Return the states in a frame, by mover."""
@@ -161,6 +196,19 @@ class MotionStates:
         """Return when in its source the picture of a video is that is due in a frame."""
         at = (frame - self._first) * len(self._footage) + self._footage[layer.number]
         return Fraction(f"{self._source_ms[at]:.5f}")
+
+    def content(self, frame: int, layer: PageLayer) -> LayerContent:
+        """Return what a redrawn layer shows in a frame."""
+        at = (frame - self._first) * len(self._redrawn) + self._redrawn[layer.number]
+        number, *box, reach_px, baseline = self._contents[at]
+        return LayerContent(number, _box(box), reach_px, baseline)
+
+    def redrawn_frames(self) -> int:
+        """Return how many frames show a layer that has to be drawn for them."""
+        if not self._redrawn:
+            return 0
+        numbers = np.array([each[0] for each in self._contents]).reshape(-1, len(self._redrawn))
+        return 1 + int((numbers[1:] != numbers[:-1]).any(axis=1).sum())
 
     def changes(self) -> list[int]:
         """Return the frames that show a mover for the first time, or no longer."""

@@ -33,6 +33,8 @@ from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout
 
 # Below this, loading the page twice and drawing its layers costs more than it saves.
 _MIN_FRAMES: Final = 60
+# Above this, drawing what changes costs as much as filming.
+_MAX_REDRAWN: Final = 0.5
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -141,6 +143,9 @@ class ComposedRenderer:
         with _drawing_failures():
             composer = self._opened_composer()
             states = composer.prepare(slice_.first_frame, slice_.frame_count)
+        is_chosen = self._order.page_method is not PageMethod.AUTO
+        if not is_chosen and states.redrawn_frames() > _MAX_REDRAWN * slice_.frame_count:
+            raise NotComposable("most of its frames are drawn anew")
         checked = checked_frames(slice_, states.changes())
         size = self.plan.size
         sides = (size.width_px, size.height_px)
