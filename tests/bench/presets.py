@@ -15,7 +15,7 @@ from rich.table import Table
 from framekiln.capture.browser import open_browser
 from framekiln.composition.render_preset import RenderPreset
 from framekiln.engine.film_order import FilmOrder
-from framekiln.engine.preset_settings import PRESET_SETTINGS
+from framekiln.engine.film_plan import PRESET_SETTINGS
 from framekiln.media.encode.film_encoder import VideoSettings
 from tests.bench.exact_frames import encode, exact_frames
 from tests.bench.peers.cases import CASES

@@ -9,8 +9,7 @@ import pytest
 from av.audio.stream import AudioStream
 from av.video.stream import VideoStream
 
-from framekiln.media.allowed_formats import AUDIO_CODECS, CONTAINERS, DECODERS, VIDEO_CODECS
-from framekiln.media.container import open_media
+from framekiln.media.container import AUDIO_CODECS, CONTAINERS, DECODERS, VIDEO_CODECS, open_media
 from framekiln.media.errors import UnreadableMedia
 from tests.support.realtime import ordinary_afterwards
 

@@ -16,8 +16,12 @@ from framekiln.media.probe.probed_source import ProbedSource
 from framekiln.media.probe.source import probe_source
 from framekiln.media.segments.tasks import OUTLINE_TASK, SEGMENT_TASK
 from framekiln.media.task_names import PROBE_SOURCE_TASK as PROBE_TASK
-from framekiln.playback.segment_worker import SegmentWorker, SourceTask, open_segment_worker
-from framekiln.playback.source_files import SourceFiles
+from framekiln.playback.segment_worker import (
+    SegmentWorker,
+    SourceFiles,
+    SourceTask,
+    open_segment_worker,
+)
 from framekiln.storage.blob_store import BlobStore, memory_blob_store, open_blob_store
 from framekiln.storage.errors import BlobKeyInvalid, BlobNotFound
 from framekiln.worker.media_sandbox import open_media_sandbox

@@ -17,11 +17,10 @@ import pytest
 
 from framekiln.capture.browser import Browser, open_browser
 from framekiln.capture.errors import BrowserDied, PageBlocked, PageThrew, ProtocolError
-from framekiln.capture.framebuffer import Framebuffer, FramebufferNotFound, locate
+from framekiln.capture.framebuffer import Block, Framebuffer, FramebufferNotFound, locate
 from framekiln.capture.grabber import Grabber, GrabMethod, RawPixelsDiffer, prepare_grabber
 from framekiln.capture.network import PageNetwork, Resource, no_resources
 from framekiln.capture.page import FrameSize, Page, open_page
-from framekiln.capture.process_memory import Block
 from framekiln.capture.process_tree import descendants, process_type, processes_of_type
 from framekiln.capture.sandbox import Confinement, strongest_confinement
 from framekiln.capture.warm_browser import WarmBrowser

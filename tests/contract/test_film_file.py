@@ -15,8 +15,7 @@ import pytest
 from framekiln.media.audio.mix import mix
 from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.isobmff.film_file import FilmAudio, FilmFile
-from framekiln.media.isobmff.h264_reorder import reorder_depth
+from framekiln.media.isobmff.film_file import FilmAudio, FilmFile, reorder_depth
 from framekiln.media.remux.join import join_mp4
 from tests.support.timeouts import TIMEOUT_S
 

@@ -15,8 +15,7 @@ from framekiln.media.caption_check import check_captions as check_caption_bytes
 from framekiln.media.captions import CaptionSpans, read_captions
 from framekiln.media.images.frame_times import short_delay_offsets
 from framekiln.media.isobmff.film_file import FilmFile
-from framekiln.media.isobmff.splitter import FragmentSegment, FragmentSplitter
-from framekiln.media.isobmff.track_file import TrackFile
+from framekiln.media.isobmff.track_file import FragmentSegment, FragmentSplitter, TrackFile
 from framekiln.media.isobmff.track_init import parse_init
 from framekiln.media.sniff import sniff
 from framekiln.renders.bundle import read_index, unpack

@@ -16,7 +16,7 @@ from framekiln.compositor.scene import Scene
 from framekiln.engine.assets import Assets
 from framekiln.engine.film import make_film
 from framekiln.engine.film_order import FilmOrder
-from framekiln.engine.layers.filters import yuv_colour
+from framekiln.engine.layers.layer_effects import yuv_colour
 from framekiln.engine.layers.renderer import LayerRenderer, open_layer_renderer
 from tests.support.frame_codes import Picture, read_frame_code
 from tests.support.timeouts import FILM_LIMITS

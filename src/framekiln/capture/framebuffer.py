@@ -1,15 +1,23 @@
-"""Raw frames, read directly from the software compositor's memory.
+"""Pixels out of and into the memory of Chromium: raw frames, and arrays of pages.
 
 Without a GPU, Chromium composes every frame into one plain block of BGRA pixels in the GPU process.
 Reading that block costs a memory copy; a screenshot costs an image encoder and a decoder. The
 address of the block differs between runs, so it is found by drawing random colours and searching
 for them. The pixels are checked against real screenshots (see `grabber.py`).
+
+Chromium is our own child process, so the kernel allows access to its memory.
+
+A page that needs an image fills the start of an array with random bytes and reports them. Finding
+the array costs some milliseconds once. After that, each image is one memory copy instead of a
+transfer through the debugging protocol. If it cannot be found, the caller sends the bytes.
 """
 
+import ctypes
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -17,7 +25,83 @@ from numpy.typing import NDArray
 
 from framekiln.capture.errors import BrowserDied
 from framekiln.capture.page import FrameSize, Page
-from framekiln.capture.process_memory import Block, find_blocks
+from framekiln.capture.process_tree import processes_of_type
+
+_MAX_REGION_BYTES: Final = 512 << 20
+# Such blocks start near the beginning of their memory region; reading whole regions is slow.
+_SEARCHED_BYTES: Final = 4 << 20
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _IoVec(ctypes.Structure):
+    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of another process's memory."""
+
+    pid: int
+    address: int
+
+    def after(self, size_bytes: int) -> "Block":
+        """Return the rest of the block after that many bytes."""
+        return Block(self.pid, self.address + size_bytes)
+
+    def read_into(self, pixels: NDArray[np.uint8]) -> bool:
+        """Copy from it; return False if it no longer exists."""
+        return _copied(_libc.process_vm_readv, self, pixels) == pixels.nbytes
+
+    def write(self, pixels: NDArray[np.uint8]) -> bool:
+        """Copy `pixels` to it; return False if it no longer exists."""
+        return _copied(_libc.process_vm_writev, self, pixels) == pixels.nbytes
+
+
+def find_blocks(leader: int, kind: str, *, start: bytes, size_bytes: int) -> Iterator[Block]:
+    """Yield the blocks of that size that begin with `start`, in Chromium's `kind` processes.
+
+    Each region is read when it is its turn: who needs one block only saves the others.
+    """
+    head = bytearray(_SEARCHED_BYTES)
+    copy = np.frombuffer(head, np.uint8)
+    for pid in processes_of_type(leader, kind):
+        for low, high in _writable_regions(pid, at_least=size_bytes):
+            length = _copied(_libc.process_vm_readv, Block(pid, low), copy[: high - low])
+            for offset in _places_of(start, head, length):
+                if low + offset + size_bytes <= high:
+                    yield Block(pid, low + offset)
+
+
+def _places_of(start: bytes, memory: bytearray, length: int) -> Iterator[int]:
+    """Yield all matches: the first may be a copy of the block."""
+    offset = memory.find(start, 0, length)
+    while offset >= 0:
+        yield offset
+        offset = memory.find(start, offset + len(start), length)
+
+
+def _copied(call: "ctypes._NamedFuncPointer", block: Block, pixels: NDArray[np.uint8]) -> int:
+    """Return the number of copied bytes; 0 if the kernel refuses."""
+    local = _IoVec(pixels.ctypes.data, pixels.nbytes)
+    remote = _IoVec(block.address, pixels.nbytes)
+    copied: int = call(
+        block.pid, ctypes.byref(local), 1, ctypes.byref(remote), 1, ctypes.c_ulong(0)
+    )
+    return max(copied, 0)
+
+
+def _writable_regions(pid: int, *, at_least: int) -> Iterator[tuple[int, int]]:
+    try:
+        maps = Path(f"/proc/{pid}/maps").read_text()
+    except OSError:
+        return
+    for line in maps.splitlines():
+        span, permissions = line.split()[:2]
+        start, end = (int(part, 16) for part in span.split("-"))
+        if permissions.startswith("rw") and at_least <= end - start <= _MAX_REGION_BYTES:
+            yield start, end
+
 
 Pixels = NDArray[np.uint8]
 """Height x width x 4, in the order blue, green, red, alpha."""
@@ -141,3 +225,34 @@ def _shows(block: Block, size: FrameSize, colours: list[bytes]) -> bool:
         block.after(4 * number).read_into(pixel) and pixel.tobytes() == colour
         for number, colour in samples
     )
+
+
+_MIN_MARK_BYTES: Final = 32
+
+
+class PageBuffers:
+    """The arrays of one page found so far, by their mark in hex."""
+
+    def __init__(self, browser_pid: int) -> None:
+        self._browser_pid = browser_pid
+        self._blocks: dict[str, Block | None] = {}
+
+    def write(self, mark: str | None, pixels: NDArray[np.uint8]) -> bool:
+        """Copy `pixels` into the array with that mark; return False if it cannot be reached."""
+        if mark is None:
+            return False
+        if mark not in self._blocks:
+            self._blocks[mark] = self._find(mark, pixels.nbytes)
+        block = self._blocks[mark]
+        return block is not None and block.write(np.ascontiguousarray(pixels))
+
+    def _find(self, mark: str, size_bytes: int) -> Block | None:
+        try:
+            start = bytes.fromhex(mark)
+        except ValueError:
+            return None
+        if len(start) < _MIN_MARK_BYTES:
+            return None
+        found = [*find_blocks(self._browser_pid, "renderer", start=start, size_bytes=size_bytes)]
+        # Two addresses have the same random bytes: one is a copy, and it is unknown which.
+        return found[0] if len(found) == 1 else None

@@ -1,15 +1,18 @@
 """The plan of a film: size, frame rate, length and sound, and how it is cut into slices. Pure.
 
 The first worker of a render makes the plan; later jobs read it from the render's row, as JSON.
+
+What each `RenderPreset` means for the encoders is here, too; figures are in docs/howto/presets.md.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from math import ceil
-from typing import Any
+from typing import Any, Final
 
 from framekiln.capture.page import FrameSize, PageFacts
+from framekiln.composition.render_preset import RenderPreset
 from framekiln.engine.audio_clips import (
     AudioClips,
     LayerAudioClip,
@@ -24,7 +27,6 @@ from framekiln.engine.film_order import (
     MAX_SIDE_PX,
     FilmOrder,
 )
-from framekiln.engine.preset_settings import PRESET_SETTINGS
 from framekiln.kit.errors import InvalidInput
 from framekiln.media.audio.mix_settings import (
     NO_MASTERING,
@@ -34,8 +36,29 @@ from framekiln.media.audio.mix_settings import (
     AudioSettings,
     Mastering,
 )
+from framekiln.media.encode.codecs import EncoderEffort
 from framekiln.media.film_containers import film_container
 from framekiln.timeline import Timeline, exact_rate
+
+
+@dataclass(frozen=True)
+class PresetSettings:
+    """Encoder settings of one preset."""
+
+    video: EncoderEffort
+    audio_bits_per_s: int
+
+    def audio(self, coding: AudioCoding) -> AudioSettings:
+        """Return the settings of the sound."""
+        return AudioSettings(coding, self.audio_bits_per_s)
+
+
+PRESET_SETTINGS: Final = {
+    RenderPreset.DRAFT: PresetSettings(EncoderEffort("superfast", 27), 128_000),
+    RenderPreset.STANDARD: PresetSettings(EncoderEffort(), STANDARD_AUDIO_BITS_PER_S),
+    RenderPreset.HIGH: PresetSettings(EncoderEffort("medium", 16), 256_000),
+}
+
 
 DEFAULT_SLICE_MS = 4000
 COPIED_SLICE = "copied"

@@ -11,6 +11,8 @@ from typing import Final
 from framekiln.db.notify import Follower, Notifications, notify
 from framekiln.db.pool import Database
 from framekiln.files import part_store, store, track_store
+from framekiln.files import store as file_store
+from framekiln.files import store as file_type_store
 from framekiln.files.errors import (
     FileExpired,
     FileNotFound,
@@ -307,3 +309,44 @@ def _check_addable(tracks: list[Track], found: Track | None) -> None:
 def file_not_found(file_id: FileId) -> FileNotFound:
     """Return the error for an unknown file."""
     return FileNotFound(f"there is no file {file_id}")
+
+
+class FilesByType:
+    """The files of all organizations, by type."""
+
+    def __init__(self, database: Database, *, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def get(
+        self, organization_id: OrganizationId, file_id: FileId, *, file_type: FileType
+    ) -> File:
+        """Return a file of this type."""
+        async with self._database.connection() as connection:
+            file = await file_store.find(connection, organization_id, file_id)
+        if file is None or file.type is not file_type:
+            raise file_not_found(file_id)
+        return file
+
+    async def find_by_md5(
+        self,
+        organization_id: OrganizationId,
+        md5: str,
+        *,
+        file_type: FileType,
+        with_size: bool = True,
+    ) -> File:
+        """Return the best file of this type with this MD5."""
+        async with self._database.connection() as connection:
+            found = await file_type_store.find_by_type_and_md5(
+                connection,
+                organization_id,
+                md5,
+                file_type=file_type,
+                with_size=with_size,
+                now=self._clock.now(),
+            )
+            file = await file_store.find(connection, organization_id, found) if found else None
+        if file is None:
+            raise FileNotFound(f"there is no {file_type} file with md5 {md5[:64]}")
+        return file

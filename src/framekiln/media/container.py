@@ -2,8 +2,18 @@
 
 A playlist named .mp4 is refused before any of its lines is followed. All FFmpeg errors about a file
 become `UnreadableMedia` here.
+
+FFmpeg's hundreds of other containers and codecs are refused: each demuxer and decoder is code that
+reads bytes of strangers. Some, such as playlists, also open other files. What is not listed here is
+refused before any of that code runs. `docs/api/media-formats.md` has the same lists.
+
+GIFs get the timing of browsers: a frame of 10 ms lasts 100 ms (see `frame_times`). Only the data
+that FFmpeg reads is changed, never the file.
 """
 
+import io
+import mmap
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -17,10 +27,105 @@ from av.stream import Disposition, Stream
 from av.video.stream import VideoStream
 
 from framekiln.kit.ranged_path import RangedPath, RangedReader
-from framekiln.media.allowed_formats import AUDIO_CODECS, CONTAINERS, DECODERS, VIDEO_CODECS
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.gif_delays import with_browser_delays
+from framekiln.media.images.frame_times import TooManyFrames, short_delay_offsets
 from framekiln.media.sniff import HEAD_BYTES, sniff
+
+_PCM_FORMS: Final = ("s16", "s24", "s32", "u16", "u24", "u32", "f32", "f64")
+
+CONTAINERS: Final = {
+    "MP4": "mp4",
+    "MOV": "mov",
+    "M4A": "m4a",
+    "MKV": "matroska",
+    "WebM": "webm",
+    "AVI": "avi",
+    "Ogg": "ogg",
+    "MP3": "mp3",
+    "WAV": "wav",
+    "FLAC": "flac",
+    "AAC": "aac",
+    "GIF": "gif",
+}
+"""Names for people, and FFmpeg's names of their demuxers."""
+
+VIDEO_CODECS: Final = {
+    "H.264": ("h264",),
+    "HEVC": ("hevc",),
+    "AV1": ("libdav1d", "av1"),
+    "VP8": ("vp8", "libvpx"),
+    "VP9": ("vp9", "libvpx-vp9"),
+    "MPEG-1": ("mpeg1video",),
+    "MPEG-2": ("mpeg2video",),
+    "MPEG-4 Part 2": ("mpeg4",),
+    "H.263": ("h263",),
+    "Theora": ("theora",),
+    "ProRes": ("prores",),
+    "DNxHD": ("dnxhd",),
+    "DV": ("dvvideo",),
+    "QuickTime Animation": ("qtrle",),
+    "FFV1": ("ffv1",),
+    "Motion JPEG": ("mjpeg",),
+    "PNG": ("png",),
+    "GIF": ("gif",),
+}
+"""Names for people, and FFmpeg's names of their decoders."""
+
+AUDIO_CODECS: Final = {
+    "AAC": ("aac",),
+    "MP3": ("mp3float", "mp3"),
+    "MP2": ("mp2float", "mp2"),
+    "Opus": ("opus", "libopus"),
+    "Vorbis": ("vorbis",),
+    "FLAC": ("flac",),
+    "ALAC": ("alac",),
+    "AC-3": ("ac3",),
+    "E-AC-3": ("eac3",),
+    "AMR": ("amrnb", "amrwb", "libopencore_amrnb", "libopencore_amrwb"),
+    "PCM": (
+        *(f"pcm_{form}{order}" for form in _PCM_FORMS for order in ("le", "be")),
+        *("pcm_s8", "pcm_u8", "pcm_alaw", "pcm_mulaw"),
+    ),
+}
+"""The same for audio."""
+
+DECODERS: Final = frozenset(
+    name for codecs in (VIDEO_CODECS, AUDIO_CODECS) for names in codecs.values() for name in names
+)
+
+
+_MAGIC: Final = (b"GIF87a", b"GIF89a")
+_USUAL_DELAY: Final = b"\x0a\x00"
+
+
+def with_browser_delays(path: Path) -> "io.BytesIO | mmap.mmap | None":
+    """Return the GIF data to read; None for a GIF without such frames and for other files."""
+    # FFmpeg reports what is wrong with any other path; and opening a pipe could block forever.
+    if not isinstance(path, RangedPath) and not (path.is_file() and os.access(path, os.R_OK)):
+        return None
+    with path.open("rb") as file:
+        if file.read(6) not in _MAGIC:
+            return None
+        try:
+            delays = short_delay_offsets(path)
+        except TooManyFrames:
+            return None
+        if not delays:
+            return None
+        if isinstance(path, RangedPath):
+            data = bytearray(path.read_bytes())
+            _rewrite(data, delays)
+            return io.BytesIO(data)
+        # Uses memory only for the changed pages, not for the whole file.
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    _rewrite(mapped, delays)
+    return mapped
+
+
+def _rewrite(data: bytearray | mmap.mmap, delays: list[int]) -> None:
+    for at in delays:
+        data[at : at + 2] = _USUAL_DELAY
+
 
 MAX_SIDE_PX: Final = 8192
 MAX_STREAMS: Final = 32

@@ -4,9 +4,14 @@ Every frame and every sample is encoded again from the redacted data, so nothing
 is kept: no other stream, no text, no packet, no frame that an edit list would hide. Frames are
 upright. Frames and audio keep their times, so they stay in sync. Interlaced frames stay interlaced:
 deinterlacing would mix in neighbouring frames and what is hidden there.
+
+Spans of audio are silenced before it is encoded. AAC encodes overlapping blocks, so a little of the
+audio before and after would be audible inside a span. Silence therefore extends beyond both ends,
+so that each span decodes to exact zeros.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -19,8 +24,7 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from framekiln.kit.closeable import Closeable
-from framekiln.media.audio.decoder import RATE_HZ, AudioChunk
-from framekiln.media.audio.mute import SampleSpan, SpanMuter
+from framekiln.media.audio.decoder import RATE_HZ, AudioChunk, sample_at
 from framekiln.media.container import open_media
 from framekiln.media.decode.frame_converter import FrameConverter
 from framekiln.media.decode.rotation import upright_frames
@@ -31,7 +35,46 @@ from framekiln.media.probe.media_file import probe_media
 from framekiln.media.remux.track_mux import mux_mp4
 from framekiln.media.tracks.audio_tracks import ChunkFilter, encode_audio_track
 from framekiln.media.tracks.progress import WorkProgress
-from framekiln.media.tracks.track_output import clock_hz, encoded_fps, even_px, open_video_track
+from framekiln.media.tracks.track_copy import clock_hz, encoded_fps, even_px, open_video_track
+
+SampleSpan = tuple[Fraction, Fraction]
+"""Start and end, in milliseconds."""
+
+EDGE_SAMPLES: Final = 2048
+"""A sample affects the two frames of 1024 that cover it, and the encoding of their neighbours."""
+
+
+class SpanMuter:
+    """Replaces the audio within all spans with zeros."""
+
+    def __init__(self, spans: Iterable[SampleSpan]) -> None:
+        self._spans = _merged(
+            (sample_at(start_ms) - EDGE_SAMPLES, sample_at(end_ms) + EDGE_SAMPLES)
+            for start_ms, end_ms in spans
+        )
+        self._ends = [end for _, end in self._spans]
+
+    def __call__(self, chunk: AudioChunk) -> AudioChunk:
+        """Return the chunk, or a copy with the muted spans silenced."""
+        samples = chunk.samples
+        for start, end in self._spans[bisect_right(self._ends, chunk.first) :]:
+            if start >= chunk.end:
+                break
+            if samples is chunk.samples:
+                samples = samples.copy()
+            samples[:, max(0, start - chunk.first) : end - chunk.first] = 0
+        return AudioChunk(chunk.first, samples)
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    apart: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if apart and start <= apart[-1][1]:
+            apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
+        else:
+            apart.append((start, end))
+    return apart
+
 
 VIDEO_COST: Final = 9
 """Video costs about this many times as much as one audio track."""

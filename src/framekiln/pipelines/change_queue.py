@@ -16,7 +16,7 @@ from framekiln.db.pool import Database
 from framekiln.kit.errors import Unavailable
 from framekiln.kit.ids import FileId
 from framekiln.pipelines.execution.coordinator import RunCoordinator
-from framekiln.pipelines.model.ids import BatchId, RunId
+from framekiln.pipelines.model.pipeline import BatchId, RunId
 from framekiln.pipelines.services.batches import Batches
 from framekiln.pipelines.stores import change as change_store
 from framekiln.pipelines.stores import run as run_store

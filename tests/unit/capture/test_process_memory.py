@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from framekiln.capture.process_memory import find_blocks
+from framekiln.capture.framebuffer import find_blocks
 
 MARK = bytes(range(100, 164))
 SIZE = 1 << 20

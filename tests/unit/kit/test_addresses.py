@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framekiln.kit.addresses import is_public
+from framekiln.kit.guarded_transport import is_public
 
 
 @pytest.mark.parametrize(

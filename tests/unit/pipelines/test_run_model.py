@@ -7,7 +7,7 @@ from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import new_uuid
 from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.windows import Window
-from framekiln.pipelines.model.ids import StepRunId
+from framekiln.pipelines.model.pipeline import StepRunId
 from framekiln.pipelines.model.run import StepRun, WindowRun
 from framekiln.pipelines.scheduling.attempts import AttemptCount
 from framekiln.pipelines.scheduling.run_state import MediaState, RunState

@@ -4,7 +4,7 @@ import asyncio
 import signal
 from contextlib import AsyncExitStack
 
-from framekiln.playback.priority import PriorityGate
+from framekiln.playback.segment_worker import PriorityGate
 
 
 class BackgroundTask:

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from framekiln.speech.alignment import dynamic_time_warp, token_times_ms
+from framekiln.speech.token_words import dynamic_time_warp, token_times_ms
 
 
 def cheapest(costs: np.ndarray) -> float:

@@ -8,14 +8,17 @@ from hypothesis import strategies as st
 
 from framekiln.media.captions import read_captions
 from framekiln.speech.captions import (
+    LINE_COLUMNS,
+    LINES,
+    columns,
     from_document,
+    make_cues,
     to_document,
     to_json,
     to_page_captions,
     to_srt,
     to_vtt,
 )
-from framekiln.speech.cues import LINE_COLUMNS, LINES, columns, make_cues
 from framekiln.speech.model import Transcript, Word, make_segment
 
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from framekiln.speech.captions import from_document, to_document
 from framekiln.speech.model import Samples, Transcript, Word, join_slices
-from framekiln.speech.moonshine import TextPiece
-from framekiln.speech.moonshine_engine import group_pieces, split_sentences
+from framekiln.speech.moonshine_engine import TextPiece, group_pieces, split_sentences
 from framekiln.speech.sphinx_engine import split_at_pauses
 from framekiln.speech.voice_activity import LoudnessDetector, SpeechSpan, speech_spans
 from framekiln.speech.word_times import spread_words

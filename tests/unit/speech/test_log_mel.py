@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from framekiln.speech.log_mel import FRAMES, log_mel, mel_filters
+from framekiln.speech.whisper import FRAMES, log_mel, mel_filters
 
 
 def test_filters_have_the_published_numbers() -> None:

@@ -34,9 +34,9 @@ from framekiln.api.v1.uploads import (
     takes,
 )
 from framekiln.files.errors import ChunkMismatch
-from framekiln.files.files_by_type import FilesByType
 from framekiln.files.ids import parse_file_id
 from framekiln.files.model import File, FileType, NewFile
+from framekiln.files.service import FilesByType
 from framekiln.files.uploads import Target
 from framekiln.identity.model import Caller
 

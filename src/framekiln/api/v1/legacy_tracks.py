@@ -14,9 +14,9 @@ from framekiln.api.v1.file_bodies import TrackUploadState
 from framekiln.api.v1.files import INDEX, MAX_BODY_BYTES, MAX_TRACK_BODY_BYTES, upload_index
 from framekiln.api.v1.legacy_bodies import CreateIsobmff, CreateIsobmffTrack, IsobmffRecord
 from framekiln.api.v1.uploads import asks, get_track_upload, takes, upload_track
-from framekiln.files.files_by_type import FilesByType
 from framekiln.files.ids import parse_file_id
 from framekiln.files.model import FileType, NewFile
+from framekiln.files.service import FilesByType
 from framekiln.kit.ids import FileId
 
 router = APIRouter(prefix="/api/v1", tags=["files by type"], route_class=WarningRoute)

@@ -8,7 +8,7 @@ from framekiln.api.v1.pipeline_access import IdempotencyKey, PipelineCaller, par
 from framekiln.api.v1.pipeline_bodies import BatchCreated, BatchDetail, BatchInfo, BatchList
 from framekiln.api.v1.pipeline_pages import PageParameters
 from framekiln.pipelines.errors import BatchNotFound
-from framekiln.pipelines.model.ids import BatchId
+from framekiln.pipelines.model.pipeline import BatchId
 from framekiln.pipelines.services.requests import BatchRequest, read_batch
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])

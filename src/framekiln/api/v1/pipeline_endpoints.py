@@ -8,7 +8,7 @@ from framekiln.api.v1.pipeline_access import MAX_BODY_BYTES, PipelineCaller, par
 from framekiln.api.v1.pipeline_bodies import EndpointInfo, EndpointList, EndpointWithSecret
 from framekiln.api.v1.pipeline_pages import ArchivableParameters
 from framekiln.pipelines.errors import EndpointNotFound
-from framekiln.pipelines.model.ids import EndpointId
+from framekiln.pipelines.model.pipeline import EndpointId
 from framekiln.pipelines.services.requests import EndpointRequest, read_body
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])

@@ -13,7 +13,7 @@ from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from framekiln.pipelines.errors import invalid_request
-from framekiln.pipelines.model.page import PageRequest
+from framekiln.pipelines.model.pipeline import PageRequest
 from framekiln.pipelines.model.review import ReviewFilter, ReviewStatus
 from framekiln.pipelines.model.run import RunFilter
 from framekiln.pipelines.scheduling.status import RunStatus

@@ -10,7 +10,7 @@ from framekiln.api.v1.pipeline_access import MAX_BODY_BYTES, PipelineCaller, par
 from framekiln.api.v1.pipeline_bodies import ReviewInfo, ReviewList
 from framekiln.api.v1.pipeline_pages import ReviewParameters
 from framekiln.pipelines.errors import ReviewNotFound, invalid_request
-from framekiln.pipelines.model.ids import ReviewId
+from framekiln.pipelines.model.pipeline import ReviewId
 from framekiln.pipelines.model.review import Decision, Reviewer, ReviewStatus
 from framekiln.pipelines.outputs.corrections import Correction, check_correction
 from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES

@@ -14,7 +14,7 @@ from framekiln.api.v1.pipeline_bodies import OutputItem, OutputList
 from framekiln.api.v1.pipeline_pages import PageParameters, RunParameters, write_cursor
 from framekiln.api.v1.pipeline_run_bodies import RunCreated, RunInfo, RunList
 from framekiln.pipelines.errors import RunNotFound
-from framekiln.pipelines.model.ids import RunId
+from framekiln.pipelines.model.pipeline import RunId
 from framekiln.pipelines.services.requests import RunRequest, read_body
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])

@@ -20,7 +20,7 @@ from framekiln.api.v1.pipeline_bodies import (
 )
 from framekiln.api.v1.pipeline_pages import ArchivableParameters, PageParameters
 from framekiln.pipelines.errors import PipelineNotFound, VersionNotFound, invalid_request
-from framekiln.pipelines.model.ids import PipelineId
+from framekiln.pipelines.model.pipeline import PipelineId
 from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
 from framekiln.pipelines.services.requests import PipelineRequest, read_body
 from framekiln.pipelines.wiring import definition_schema

@@ -13,8 +13,7 @@ from framekiln.compositor.scene import PictureItem
 from framekiln.engine.layers.errors import LayerFailed, layer_failure
 from framekiln.engine.layers.geometry import is_static, is_upright
 from framekiln.engine.layers.layer_effects import LayerPicture, apply_effects, effects_key
-from framekiln.engine.layers.painter import Painter, SourceImage
-from framekiln.engine.layers.painters.still import StillPainter, placeholder
+from framekiln.engine.layers.painter import Painter, SourceImage, StillPainter, placeholder
 from framekiln.kit.errors import FramekilnError
 
 Warn = Callable[[str], None]

@@ -5,32 +5,96 @@ The position of the box on the canvas matters only for static boxes. Those are m
 pixels, so that no warp is needed.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import Final
 
 import cv2
 import numpy as np
 
+from framekiln.composition.layers import Colour as ConfigColour
 from framekiln.composition.layers import LayerState, Rect
 from framekiln.composition.layers.boxes import WHOLE
+from framekiln.composition.layers.filters import FilterName
 from framekiln.composition.layers.geometry import Flip
+from framekiln.composition.layers.state import FilterState
 from framekiln.composition.layers.values import ChromaKey, Layer, VisualLayer
-from framekiln.compositor.adjustments import blur
-from framekiln.compositor.filters import apply_filter
+from framekiln.compositor.adjustments import (
+    INVERT,
+    UNCHANGED,
+    VINTAGE,
+    Adjustment,
+    blur,
+    brightness,
+    colour_overlay,
+    contrast,
+    lighten,
+    saturation,
+)
+from framekiln.compositor.filters import EdgeFilter, PictureFilter, apply_filter
 from framekiln.compositor.masks import chroma_keyed, flipped, masked, rounded_mask
 from framekiln.compositor.picture import (
     Picture,
     Plane,
     Rgba,
+    YuvColour,
     crop_picture,
     picture_of_premultiplied,
 )
 from framekiln.compositor.placement import Matrix, resize, scale_matrix, translation_matrix
 from framekiln.compositor.rect import PixelRect as Pixels
-from framekiln.engine.layers.filters import picture_filters, yuv_colour
 from framekiln.engine.layers.geometry import CanvasBox, canvas_box, canvas_matrix, nearest_even
 from framekiln.engine.layers.painter import SourceImage
+
+_LIGHTER: Final = 0.2
+
+
+def yuv_colour(colour: ConfigColour) -> YuvColour:
+    """Return a colour of a config in plane values."""
+    return YuvColour.of_rgb(colour.red, colour.green, colour.blue, colour.alpha / 255)
+
+
+def picture_filter(each: FilterState) -> PictureFilter:
+    """Return the effect of one filter."""
+    return _ONE[each.name](each)
+
+
+def picture_filters(filters: Iterable[FilterState]) -> list[PictureFilter]:
+    """Return the effects of several filters in order, merged where that is exact.
+
+    Two are merged unless the first goes out of gamut, because that is clipped in between.
+    """
+    found: list[PictureFilter] = [UNCHANGED]
+    for each in filters:
+        last, one = found[-1], picture_filter(each)
+        found[-1:] = [last, one] if (folded := _folded(last, one)) is None else [folded]
+    return found
+
+
+def _folded(first: PictureFilter, second: PictureFilter) -> PictureFilter | None:
+    if isinstance(first, EdgeFilter) or isinstance(second, EdgeFilter) or not first.stays_in_range:
+        return None
+    return first.then(second)
+
+
+def _faded(each: FilterState) -> Adjustment:
+    colour = yuv_colour(each.colour)
+    return colour_overlay(colour, each.cover * colour.alpha)
+
+
+_ONE: Final[dict[FilterName, Callable[[FilterState], PictureFilter]]] = {
+    FilterName.BRIGHTNESS: lambda each: brightness(each.percent / 100),
+    FilterName.CONTRAST: lambda each: contrast(each.percent / 100),
+    FilterName.SATURATION: lambda each: saturation(each.percent / 100),
+    FilterName.GRAYSCALE: lambda each: saturation(1 - each.percent / 100),
+    FilterName.NEGATIVE: lambda _: INVERT,
+    FilterName.LIGHTEN: lambda _: lighten(_LIGHTER),
+    FilterName.VINTAGE: lambda _: VINTAGE,
+    FilterName.SOBEL: lambda _: EdgeFilter(),
+    FilterName.FADE_IN: _faded,
+    FilterName.FADE_OUT: _faded,
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ from framekiln.compositor.picture import YuvColour, crop_picture
 from framekiln.compositor.rect import PixelRect
 from framekiln.compositor.scene import FilterItem, PictureItem, Scene, SceneItem
 from framekiln.engine.layers.drawn_layer import DrawnLayer, LayerFrame
-from framekiln.engine.layers.filters import picture_filter
 from framekiln.engine.layers.geometry import whole_area
+from framekiln.engine.layers.layer_effects import picture_filter
 from framekiln.engine.layers.painter import SourceImage
 
 OpenLayer = Callable[[ResolvedLayer], "DrawnLayer | None"]

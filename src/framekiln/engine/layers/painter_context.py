@@ -41,12 +41,11 @@ from framekiln.engine.layers.html_raster import (
 )
 from framekiln.engine.layers.layer_stack import GroupPainter
 from framekiln.engine.layers.page_markup import html_document, isolate_script, lottie_document
-from framekiln.engine.layers.painter import Painter, SourceImage
+from framekiln.engine.layers.painter import Painter, SourceImage, StillPainter, placeholder
 from framekiln.engine.layers.painters.captions import CaptionPainter
 from framekiln.engine.layers.painters.image import ImagePainter, raster_size
 from framekiln.engine.layers.painters.page import LayerPage, PagePainter
 from framekiln.engine.layers.painters.shape import ShapePainter
-from framekiln.engine.layers.painters.still import StillPainter, placeholder
 from framekiln.engine.layers.painters.video import VideoPainter
 from framekiln.engine.layers.painters.waveform import WaveformPainter
 from framekiln.engine.layers.text_markup import (

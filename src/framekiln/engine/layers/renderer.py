@@ -18,7 +18,7 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.page import FrameSize
 from framekiln.composition.layers import InvalidConfig, ResolvedTimeline, resolve
-from framekiln.composition.layers.values import LayerConfig
+from framekiln.composition.layers.values import LayerConfig, MixSettings
 from framekiln.compositor.frame_planes import buffer_planes, write_planes
 from framekiln.compositor.picture import rgba_of
 from framekiln.compositor.rect import PixelRect
@@ -28,17 +28,18 @@ from framekiln.engine.audio_clips import AudioClips, LayerAudioClip, PageAudio
 from framekiln.engine.confinement import missing_confinement
 from framekiln.engine.errors import FilmTookTooLong
 from framekiln.engine.film_order import FilmLimits, FilmOrder, StillMoment
-from framekiln.engine.film_plan import COPIED_SLICE, CaptureRecord, FilmDigests, FilmPlan, FilmSlice
-from framekiln.engine.layers.digests import SliceDigests, sound_digest
-from framekiln.engine.layers.encoder_settings import (
-    audio_settings,
-    buffer_layout,
-    mastering_of,
-    video_settings,
+from framekiln.engine.film_plan import (
+    COPIED_SLICE,
+    PRESET_SETTINGS,
+    CaptureRecord,
+    FilmDigests,
+    FilmPlan,
+    FilmSlice,
 )
+from framekiln.engine.layers.digests import SliceDigests, sound_digest
 from framekiln.engine.layers.fetched_sources import FetchedSources, fetch_sources
-from framekiln.engine.layers.filters import yuv_colour
 from framekiln.engine.layers.html_raster import HtmlRasterizer
+from framekiln.engine.layers.layer_effects import yuv_colour
 from framekiln.engine.layers.layer_stack import LayerStack
 from framekiln.engine.layers.painter_context import (
     PainterContext,
@@ -48,8 +49,47 @@ from framekiln.engine.layers.painter_context import (
 from framekiln.engine.layers.stream_copy import SliceCopier
 from framekiln.engine.layers.text_markup import font_faces
 from framekiln.engine.missing_media import AssetMissing, AssetUnavailable
-from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
+from framekiln.media.audio.mix_settings import AudioSettings, Mastering
+from framekiln.media.encode.codecs import VideoCoding
+from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout, VideoSettings
+from framekiln.media.film_containers import film_container
 from framekiln.media.source_session import SourceSession
+
+
+def video_settings(size: FrameSize, fps: Fraction, config: LayerConfig) -> VideoSettings:
+    """Return the encoder settings; if the format has alpha, the background decides its use."""
+    output, effort = config.output, PRESET_SETTINGS[config.preset].video
+    coding = film_container(config.extension).video
+    return VideoSettings(
+        size.width_px,
+        size.height_px,
+        fps,
+        preset=effort.preset,
+        crf=effort.crf if output.crf is None else output.crf,
+        bits_per_s=output.video_bitrate,
+        coding=coding,
+        has_alpha=coding is not VideoCoding.H264 and config.background.alpha < 255,
+    )
+
+
+def audio_settings(config: LayerConfig) -> AudioSettings:
+    """Return the settings of the encoder of the sound."""
+    return PRESET_SETTINGS[config.preset].audio(film_container(config.extension).audio)
+
+
+def buffer_layout(settings: VideoSettings) -> PixelLayout:
+    """Return the buffer layout that the encoder needs."""
+    return PixelLayout.YUVA420P if settings.has_alpha else PixelLayout.YUV420P
+
+
+def mastering_of(audio: MixSettings) -> Mastering:
+    """Return the mastering settings of the mix."""
+    return Mastering(
+        target_lufs=audio.target_lufs if audio.normalize else None,
+        has_limiter=audio.limiter,
+        is_true_peak=True,
+    )
+
 
 GRABBING: Final = "layers"
 OnFrame = Callable[[int], None]

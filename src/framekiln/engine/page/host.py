@@ -16,29 +16,27 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import PageNeverSettled
+from framekiln.capture.framebuffer import PageBuffers
 from framekiln.capture.network import (
     PAGE_URL,
     PageNetwork,
     Resource,
     file_resource,
 )
-from framekiln.capture.page_buffers import PageBuffers
 from framekiln.composition.document import Document
 from framekiln.engine.assets import FILE_ID, TRANSCRIPTION_OF, Assets, LocalAsset
 from framekiln.engine.errors import FilmTookTooLong
 from framekiln.engine.missing_media import missing_source_error
 from framekiln.engine.page.animated_images import AnimatedImages
-from framekiln.engine.page.answers import (
-    json_answer,
-    problem_answer,
-    shown_at_header,
-    tailwind_script,
-)
 from framekiln.engine.page.queries import (
     GRACE_MS,
     Query,
+    json_answer,
     milliseconds,
+    problem_answer,
+    shown_at_header,
     source_address,
+    tailwind_script,
     whole_number,
 )
 from framekiln.engine.page_api import (

@@ -24,6 +24,7 @@ from framekiln.engine.confinement import missing_confinement
 from framekiln.engine.errors import FilmTookTooLong, SizeUnsettled
 from framekiln.engine.film_order import DEFAULT_SIZE, FilmLimits, FilmOrder, StillMoment
 from framekiln.engine.film_plan import (
+    PRESET_SETTINGS,
     CaptureRecord,
     FilmDigests,
     FilmPlan,
@@ -34,7 +35,6 @@ from framekiln.engine.missing_media import check_images
 from framekiln.engine.page.external_runtime import initialize_bridge, open_page_for
 from framekiln.engine.page.host import PageHost
 from framekiln.engine.page.warnings import PageWarnings
-from framekiln.engine.preset_settings import PRESET_SETTINGS
 from framekiln.media.audio.wav import write_wav
 from framekiln.media.encode.codecs import EncoderEffort, VideoCoding
 from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings

@@ -20,7 +20,7 @@ from framekiln.media.isobmff.boxes import (
     read_header,
 )
 from framekiln.media.isobmff.fragments import MovieFragment, read_fragment
-from framekiln.media.isobmff.splitter import MAX_HEAD_BYTES
+from framekiln.media.isobmff.track_file import MAX_HEAD_BYTES
 from framekiln.media.isobmff.track_init import TrackInit, parse_init
 
 # Profiles that every browser plays, 8 bit 4:2:0; the same ones are copied from whole files.

@@ -52,8 +52,7 @@ class Mastering:
 
     def limiter(self) -> "Limiter | None":
         """Return a new limiter, or None if there is none."""
-        from framekiln.media.audio.limiter import Limiter  # noqa: PLC0415
-        from framekiln.media.audio.true_peak import TRUE_PEAK  # noqa: PLC0415
+        from framekiln.media.audio.limiter import TRUE_PEAK, Limiter  # noqa: PLC0415
 
         if not self.has_limiter:
             return None

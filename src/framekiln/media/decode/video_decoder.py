@@ -29,7 +29,7 @@ from framekiln.media.container import (
     translate_ffmpeg_errors,
     video_stream,
 )
-from framekiln.media.decode.deinterlace import Deinterlacer, is_interlaced_order
+from framekiln.media.decode.filter_chain import Deinterlacer, is_interlaced_order
 from framekiln.media.errors import UnreadableMedia
 
 # More threads hold more frames in memory and gain little over two or three.

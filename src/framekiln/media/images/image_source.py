@@ -1,12 +1,21 @@
 """Frames of image files by time, as RGBA: still images, and animations by their own frame times.
 
 EXIF orientation is applied. SVG is not decoded here, because it needs a browser.
+
+GIFs are composed as in browsers. A GIF is drawn part by part on a canvas that is initially
+transparent. Before the next part, the last one is kept, cleared, or replaced by what was there
+before. PIL decodes each part as a separate GIF, because PIL fills the canvas with a colour where
+browsers leave it transparent.
 """
 
+import io
+import struct
 from bisect import bisect_right
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +23,135 @@ from PIL import Image, ImageOps
 
 from framekiln.kit.cancellation import check_cancelled
 from framekiln.kit.closeable import Closeable
-from framekiln.media.images.gif_frames import GifFrames
+from framekiln.media.images.frame_times import MAX_FRAMES
 from framekiln.media.images.image_facts import (
     DECODERS,
+    MAX_PIXELS,
     BrokenImage,
     image_facts,
     translate_image_errors,
 )
 
 Pixels = NDArray[np.uint8]
+
+_EXTENSION: Final = 0x21
+_PART: Final = 0x2C
+_TRAILER: Final = b"\x3b"
+_CONTROL: Final = 0xF9
+_HAS_TABLE: Final = 0x80
+_CLEARED: Final = 2
+_GIVEN_BACK: Final = 3
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The position of a part on the canvas and in the file, and its disposal method."""
+
+    left: int
+    top: int
+    file: bytes
+    """A GIF of this part alone."""
+    disposal: int
+
+
+class GifFrames:
+    """All frames of one file; access in order is cheapest."""
+
+    def __init__(self, data: bytes) -> None:
+        width, height = struct.unpack("<HH", data[6:10])
+        self.size = (width, height)
+        self._parts: list[_Part] = []
+        self._control = bytes(4)
+        self._read(data)
+        if not self._parts or not width or not height:
+            raise ValueError("it has no frames")
+        self._begin()
+
+    def rgba(self, number: int) -> Pixels:
+        """Return one frame: height x width x RGBA, straight alpha."""
+        if number < self._drawn - 1:
+            self._begin()
+        while self._drawn <= number:
+            check_cancelled()
+            self._draw(self._parts[self._drawn])
+        return self._canvas.copy()
+
+    def _begin(self) -> None:
+        width, height = self.size
+        self._canvas = np.zeros((height, width, 4), np.uint8)
+        self._after = self._canvas
+        self._drawn = 0
+
+    def _draw(self, part: _Part) -> None:
+        self._canvas = self._after.copy()
+        pixels = _decode(part.file)
+        height, width = pixels.shape[:2]
+        place = self._canvas[part.top : part.top + height, part.left : part.left + width]
+        pixels = pixels[: place.shape[0], : place.shape[1]]
+        place[...] = np.where(pixels[..., 3:] > 0, pixels, place)
+        if part.disposal != _GIVEN_BACK:
+            self._after = self._canvas.copy()
+        if part.disposal == _CLEARED:
+            self._after[part.top : part.top + height, part.left : part.left + width] = 0
+        self._drawn += 1
+
+    def _read(self, data: bytes) -> None:
+        """Find all parts; a truncated part at the end is left out."""
+        at = 13 + _table_bytes(data[10])
+        table = data[13:at]
+        flags = data[10]
+        try:
+            while data[at : at + 1] != _TRAILER and len(self._parts) < MAX_FRAMES:
+                if data[at] == _EXTENSION:
+                    at = self._read_extension(data, at)
+                elif data[at] == _PART:
+                    at = self._read_part(data, at, flags, table)
+                else:
+                    return
+        except (IndexError, struct.error):
+            return
+
+    def _read_extension(self, data: bytes, at: int) -> int:
+        end, blocks = _blocks(data, at + 2)
+        if data[at + 1] == _CONTROL and blocks and len(blocks[0]) >= len(self._control):
+            self._control = blocks[0][:4]
+        return end
+
+    def _read_part(self, data: bytes, at: int, flags: int, table: bytes) -> int:
+        left, top, width, height, own = struct.unpack("<HHHHB", data[at + 1 : at + 10])
+        body = at + 10 + _table_bytes(own)
+        end, _ = _blocks(data, body + 1)
+        if width * height > MAX_PIXELS:
+            raise ValueError(f"a part of it is {width}x{height}")
+        head = b"GIF89a" + struct.pack("<HHBBB", width, height, flags, 0, 0) + table
+        described = b"\x2c" + struct.pack("<HHHHB", 0, 0, width, height, own)
+        extension = b"\x21\xf9\x04" + self._control + b"\x00"
+        file = head + extension + described + data[at + 10 : end] + _TRAILER
+        self._parts.append(_Part(left, top, file, self._control[0] >> 2 & 7))
+        self._control = bytes(4)
+        return end
+
+
+def _decode(file: bytes) -> Pixels:
+    """Return the decoded part; an empty array if it is damaged."""
+    try:
+        with Image.open(io.BytesIO(file), formats=["GIF"]) as picture:
+            return np.asarray(picture.convert("RGBA"), np.uint8)
+    except (OSError, ValueError, EOFError, IndexError):
+        return np.zeros((0, 0, 4), np.uint8)
+
+
+def _table_bytes(flags: int) -> int:
+    return 3 << ((flags & 7) + 1) if flags & _HAS_TABLE else 0
+
+
+def _blocks(data: bytes, at: int) -> tuple[int, list[bytes]]:
+    """Return where a sequence of blocks ends, and the blocks."""
+    blocks = []
+    while size := data[at]:
+        blocks.append(data[at + 1 : at + 1 + size])
+        at += 1 + size
+    return at + 1, blocks
 
 
 class ImageSource(Closeable):

@@ -3,21 +3,130 @@
 Unsafe content is refused with its name and line, never removed: the bytes stay unchanged. An SVG is
 safe if it refers only to itself; elements of other namespaces (editors store notes in them) have no
 effect in browsers and are allowed.
+
+Elements are counted after `<use>` is expanded. Ten elements that each use the previous one ten
+times draw ten thousand million elements: a file of one kilobyte that stops a browser. Cycles count
+as infinite.
 """
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 from xml.etree.ElementTree import ParseError
 
 from defusedxml.common import DefusedXmlException  # type: ignore[import-untyped]
 from defusedxml.ElementTree import DefusedXMLParser  # type: ignore[import-untyped]
 
 from framekiln.kit.errors import InvalidInput
-from framekiln.media.images.svg_references import forbidden_in_css, is_own_reference
 from framekiln.media.images.svg_size import SvgSize, svg_size
-from framekiln.media.images.svg_use_count import UseCounter
+
+_PICTURE: Final = r"image/(?:png|jpe?g|webp|gif)"
+_FONT: Final = r"(?:font|application)/(?:x-)?(?:font-)?(?:woff2?|ttf|otf|truetype|opentype|sfnt)"
+_EMBEDDED: Final = re.compile(rf"data:(?:{_PICTURE}|{_FONT})\s*(?:;[^,]*)?,", re.IGNORECASE)
+_ESCAPE: Final = re.compile(r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|[ \t\r\n\f])?|(\r\n|.))", re.DOTALL)
+_COMMENT: Final = re.compile(r"/\*.*?(\*/|$)", re.DOTALL)
+# A quoted URL may continue after a bracket; only its beginning matters.
+_REFERENCE: Final = re.compile(r"url\(([^)]*)", re.IGNORECASE)
+_AROUND: Final = " \t\r\n\f\"'"
+# Ways to refer to a file without url().
+_OTHER_WAYS: Final = re.compile(
+    r"@import|\b(?:image-set|image|cross-fade|src)\(|javascript:", re.IGNORECASE
+)
+
+
+def is_own_reference(value: str) -> bool:
+    """Return whether a URL stays inside the file: empty, `#id`, or an embedded image."""
+    return not value or value.startswith("#") or _EMBEDDED.match(value) is not None
+
+
+def forbidden_in_css(text: str) -> str | None:
+    """Return the part of a style that refers outside the file, or None."""
+    if "(" not in text and "\\" not in text and "@" not in text and ":" not in text:
+        return None
+    # Escapes are decoded and comments removed, so that neither can hide anything.
+    for seen in {text, _unescape(text), _unescape(_COMMENT.sub("", text))}:
+        found = _find(seen)
+        if found is not None:
+            return found
+    return None
+
+
+def _find(text: str) -> str | None:
+    other = _OTHER_WAYS.search(text)
+    if other is not None:
+        return other.group()
+    for reference in _REFERENCE.finditer(text):
+        if not is_own_reference(reference.group(1).strip(_AROUND)):
+            return reference.group()
+    return None
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(_unescaped, text) if "\\" in text else text
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    if escape.group(1) is None:
+        return escape.group(2)
+    code = int(escape.group(1), 16)
+    return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+
+
+# No real SVG has a longer chain of references.
+_MAX_CHAIN: Final = 50
+
+
+class UseCounter:
+    """Follows a document in order, then counts the elements it draws."""
+
+    MAX_DRAWN: ClassVar[int] = 1_000_000
+
+    def __init__(self) -> None:
+        self._elements = 0
+        self._targets: list[str] = []
+        self._open: list[tuple[str | None, int, int]] = []
+        # By id: its number of elements, itself included, and the range of targets inside it.
+        self._parts: dict[str, tuple[int, int, int]] = {}
+        self._drawn: dict[str, int] = {}
+
+    def open(self, name: str | None, target: str | None) -> None:
+        """Start an element with an id that draws another element again; both may be missing."""
+        self._open.append((name, self._elements, len(self._targets)))
+        self._elements += 1
+        if target:
+            self._targets.append(target)
+
+    def close(self) -> None:
+        """End the element that was started last."""
+        name, elements, targets = self._open.pop()
+        # If several have the same id, browsers use the first.
+        if name is not None and name not in self._parts:
+            self._parts[name] = (self._elements - elements, targets, len(self._targets))
+
+    def is_too_large(self) -> bool:
+        """Return whether the whole document draws more than `MAX_DRAWN` elements."""
+        total = self._elements
+        for target in self._targets:
+            total += self._count(target, ())
+            if total > self.MAX_DRAWN:
+                return True
+        return False
+
+    def _count(self, name: str, above: tuple[str, ...]) -> int:
+        if name not in self._parts:
+            return 0
+        if name in above or len(above) >= _MAX_CHAIN:
+            return self.MAX_DRAWN + 1
+        if name not in self._drawn:
+            total, first, end = self._parts[name]
+            for target in self._targets[first:end]:
+                total += self._count(target, (*above, name))
+                if total > self.MAX_DRAWN:
+                    break
+            self._drawn[name] = total
+        return self._drawn[name]
+
 
 MAX_BYTES: Final = 16 << 20
 _MAX_DEPTH: Final = 256

@@ -19,7 +19,7 @@ from av.packet import Packet
 from av.stream import Stream
 
 from framekiln.media.container import open_media, translate_ffmpeg_errors
-from framekiln.media.tracks.track_output import clock_hz, open_video_track
+from framekiln.media.tracks.track_copy import clock_hz, open_video_track
 
 _FASTEST_CLOCK_HZ: Final = (1 << 31) - 1
 _ROUND_HZ: Final = 1_000_000

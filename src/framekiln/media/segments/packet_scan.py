@@ -27,8 +27,8 @@ from framekiln.media.container import (
 from framekiln.media.decode.frame_properties import HDR_CURVES
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.probe.media_file import VideoFacts
-from framekiln.media.tracks.copy_rules import MAX_GROUP_S, is_interlaced
 from framekiln.media.tracks.keyframes import is_clean_start
+from framekiln.media.tracks.track_plan import MAX_GROUP_S, is_interlaced
 
 _HEADER: Final = 8
 _LONG_HEADER: Final = 16

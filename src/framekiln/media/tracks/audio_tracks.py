@@ -18,7 +18,7 @@ from av.stream import Discard
 from framekiln.media.audio.decoder import CHANNELS, RATE_HZ, AudioChunk, Samples, decode_chunks
 from framekiln.media.container import open_media, require_decoder, translate_ffmpeg_errors
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.tracks.track_output import open_audio_track
+from framekiln.media.tracks.track_copy import open_audio_track
 
 _BITS_PER_S: Final = 192_000
 _FRAME_SAMPLES: Final = 1024

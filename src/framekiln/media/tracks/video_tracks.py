@@ -24,7 +24,7 @@ from framekiln.media.decode.rotation import upright_frames
 from framekiln.media.decode.video_decoder import VideoDecoder
 from framekiln.media.encode.film_encoder import VideoSettings, configure_video
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.tracks.track_output import clock_hz, encoded_fps, even_px, open_video_track
+from framekiln.media.tracks.track_copy import clock_hz, encoded_fps, even_px, open_video_track
 
 SCRUB_WIDTH_PX: Final = 320
 _SCRUB_GROUP: Final = 10

@@ -8,7 +8,7 @@ from framekiln.pipelines.endpoints.model import StoredAttempt
 from framekiln.pipelines.execution import unit_transitions
 from framekiln.pipelines.execution.coordinator import ConcurrencyLimiter
 from framekiln.pipelines.execution.locked_run import LockedRun
-from framekiln.pipelines.model.endpoint import Endpoint
+from framekiln.pipelines.model.pipeline import Endpoint
 
 
 async def end_attempt(locked: LockedRun, attempt: StoredAttempt, result: FinalResult) -> bool:

@@ -28,7 +28,7 @@ from framekiln.pipelines.errors import InvalidOutput, invalid_request
 from framekiln.pipelines.execution.coordinator import RunCoordinator
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.track_description import describe_tracks
-from framekiln.pipelines.model.endpoint import Endpoint
+from framekiln.pipelines.model.pipeline import Endpoint
 from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
 from framekiln.pipelines.stores import endpoint as endpoint_store
 from framekiln.pipelines.stores import run as run_store

@@ -14,7 +14,7 @@ from framekiln.kit.clock import Clock
 from framekiln.pipelines.endpoints import store
 from framekiln.pipelines.endpoints.jobs import send_job
 from framekiln.pipelines.endpoints.store import VersionStep, WaitingAttempt
-from framekiln.pipelines.model.ids import EndpointId
+from framekiln.pipelines.model.pipeline import EndpointId
 
 # Jobs may wait long if no worker runs; a second job for the same attempt is harmless.
 _QUEUE_TIMEOUT: Final = timedelta(hours=1)

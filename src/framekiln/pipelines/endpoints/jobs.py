@@ -6,7 +6,7 @@ from uuid import UUID
 
 from framekiln.jobs.model import NewJob
 from framekiln.kit.ids import OrganizationId
-from framekiln.pipelines.model.ids import AttemptId, RunId
+from framekiln.pipelines.model.pipeline import AttemptId, RunId
 
 SEND_ATTEMPT: Final = "pipeline.send"
 ENDPOINTS_QUEUE: Final = "endpoints"

@@ -15,8 +15,7 @@ from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.endpoints import attempt_result
 from framekiln.pipelines.endpoints.attempt_result import FinalResult, OutputRules
-from framekiln.pipelines.model.endpoint import Endpoint
-from framekiln.pipelines.model.ids import AttemptId, EndpointId, RunId, StepRunId
+from framekiln.pipelines.model.pipeline import AttemptId, Endpoint, EndpointId, RunId, StepRunId
 from framekiln.pipelines.model.run import Run, TakenUnit, UnitKey
 from framekiln.pipelines.outputs.model import StepOutput
 

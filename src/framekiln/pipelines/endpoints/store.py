@@ -15,7 +15,7 @@ from framekiln.db.pool import Connection
 from framekiln.kit.ids import OrganizationId
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.endpoints.model import AttemptState, StoredAttempt
-from framekiln.pipelines.model.ids import AttemptId, EndpointId, PipelineId, RunId, StepRunId
+from framekiln.pipelines.model.pipeline import AttemptId, EndpointId, PipelineId, RunId, StepRunId
 
 Row = dict[str, Any]
 

@@ -37,8 +37,7 @@ from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.step_inputs import read_inputs
 from framekiln.pipelines.execution.step_type import StepTypes
 from framekiln.pipelines.execution.track_description import describe_tracks
-from framekiln.pipelines.model.endpoint import Endpoint
-from framekiln.pipelines.model.ids import AttemptId, EndpointId, RunId
+from framekiln.pipelines.model.pipeline import AttemptId, Endpoint, EndpointId, RunId
 from framekiln.pipelines.model.run import Run, TakenUnit
 from framekiln.pipelines.scheduling.status import StepStatus
 from framekiln.pipelines.stores import endpoint as endpoint_store

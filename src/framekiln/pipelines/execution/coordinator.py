@@ -4,31 +4,73 @@ A caller with a result, a decision, a callback or a changed file enters `lock_ru
 run (`LockedRun`, `unit_transitions`). On exit the scheduler decides what follows; it is written,
 jobs are queued and events recorded, all or nothing. `advance` does the same without a change. Both
 are idempotent.
+
+Definitions of versions are read once (`VersionCache`): a version never changes.
 """
 
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
 
 from framekiln.db.pool import Connection, Database
 from framekiln.files.lookup import find_file
 from framekiln.files.model import File
 from framekiln.kit.clock import Clock
+from framekiln.pipelines.definition import normal_form
+from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.execution import events
 from framekiln.pipelines.execution.dispatch import UnitDispatcher
 from framekiln.pipelines.execution.locked_run import LockedRun, RunContext
 from framekiln.pipelines.execution.media_boundaries import MediaBoundaries, MediaBoundaryReader
-from framekiln.pipelines.execution.version_cache import VersionCache
-from framekiln.pipelines.model.ids import EndpointId, RunId
+from framekiln.pipelines.execution.step_type import StepTypes
+from framekiln.pipelines.model.pipeline import EndpointId, PipelineId, RunId
 from framekiln.pipelines.model.run import Run, StepRun, WindowRun
 from framekiln.pipelines.scheduling import scheduler
 from framekiln.pipelines.scheduling.run_state import MediaState
 from framekiln.pipelines.scheduling.status import StepStatus
 from framekiln.pipelines.stores import change as change_store
+from framekiln.pipelines.stores import pipeline as pipeline_store
 from framekiln.pipelines.stores import run as run_store
 from framekiln.pipelines.stores import step_run as unit_store
 from framekiln.webhooks.outbox import Outbox
+
+_MAX_CACHED: Final = 256
+
+
+@dataclass(frozen=True)
+class CachedVersion:
+    """A version as runs need it."""
+
+    definition: Definition
+    digest: str
+
+
+class VersionCache:
+    """Caches the versions that were used last."""
+
+    def __init__(self, step_types: StepTypes) -> None:
+        self._step_types = step_types
+        self._cached: OrderedDict[tuple[PipelineId, int], CachedVersion] = OrderedDict()
+
+    async def get(
+        self, connection: Connection, pipeline_id: PipelineId, number: int
+    ) -> CachedVersion:
+        """Return a version, which must exist."""
+        key = (pipeline_id, number)
+        if key in self._cached:
+            self._cached.move_to_end(key)
+            return self._cached[key]
+        version = await pipeline_store.find_version(connection, pipeline_id, number)
+        assert version is not None, "a version is deleted only with all its runs"
+        known = CachedVersion(
+            normal_form.load(dict(version.definition), self._step_types), version.digest
+        )
+        self._cached[key] = known
+        if len(self._cached) > _MAX_CACHED:
+            self._cached.popitem(last=False)
+        return known
 
 
 class ConcurrencyLimiter(Protocol):

@@ -10,7 +10,7 @@ from framekiln.jobs.queue import JobQueue
 from framekiln.pipelines.errors import EndpointNotFound
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.step_type import StepType, StepTypes
-from framekiln.pipelines.model.ids import EndpointId
+from framekiln.pipelines.model.pipeline import EndpointId
 from framekiln.pipelines.model.run import StepRun, UnitKey
 from framekiln.pipelines.scheduling.run_state import WorkItem
 from framekiln.pipelines.scheduling.status import RunStatus, StepStatus

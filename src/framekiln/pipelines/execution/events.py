@@ -8,7 +8,7 @@ from framekiln.db.pool import Connection
 from framekiln.jobs.failures import Failure
 from framekiln.kit.clock import iso
 from framekiln.pipelines.execution.locked_run import LockedRun
-from framekiln.pipelines.model.batch import Batch
+from framekiln.pipelines.model.pipeline import Batch
 from framekiln.pipelines.model.review import Review, describe_review
 from framekiln.pipelines.model.run import Run, StepRun
 from framekiln.pipelines.scheduling.status import RunStatus, StepStatus

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from framekiln.jobs.model import NewJob
 from framekiln.kit.ids import OrganizationId
-from framekiln.pipelines.model.ids import RunId
+from framekiln.pipelines.model.pipeline import RunId
 from framekiln.pipelines.model.run import UnitKey
 
 RUN_STEP: Final = "pipeline.step"

@@ -15,7 +15,7 @@ from framekiln.jobs.failures import Failure
 from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.errors import InputFileFailed
-from framekiln.pipelines.model.ids import EndpointId, ReviewId
+from framekiln.pipelines.model.pipeline import EndpointId, ReviewId
 from framekiln.pipelines.model.run import Run, StepRun, UnitKey, WindowRun, WorkUnit
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.scheduling import scheduler

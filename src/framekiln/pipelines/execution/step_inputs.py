@@ -5,7 +5,7 @@ import asyncio
 from framekiln.db.pool import Connection
 from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.windows import Window
-from framekiln.pipelines.model.ids import RunId
+from framekiln.pipelines.model.pipeline import RunId
 from framekiln.pipelines.outputs.inputs import merge_windows, step_inputs
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.stores import output as output_store

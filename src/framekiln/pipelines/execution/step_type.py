@@ -17,7 +17,7 @@ from framekiln.pipelines.execution.jobs import LIGHT_STEPS_QUEUE, step_job
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.step_media import StepMedia
 from framekiln.pipelines.execution.step_work import Runners, StepRunner
-from framekiln.pipelines.model.ids import EndpointId
+from framekiln.pipelines.model.pipeline import EndpointId
 from framekiln.pipelines.model.run import StepRun
 from framekiln.pipelines.scheduling.run_state import MediaState, WorkItem
 from framekiln.renders.service import Renders

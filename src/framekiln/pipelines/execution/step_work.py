@@ -13,7 +13,7 @@ from framekiln.files.model import File
 from framekiln.pipelines.definition.model import Definition, Step
 from framekiln.pipelines.definition.step_rules import TypedGraph
 from framekiln.pipelines.definition.windows import Window
-from framekiln.pipelines.model.ids import StepRunId
+from framekiln.pipelines.model.pipeline import StepRunId
 from framekiln.pipelines.model.run import Run
 from framekiln.pipelines.outputs.model import StepOutput
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from framekiln.identity.model import Caller
 from framekiln.kit.clock import iso
 from framekiln.kit.ids import OrganizationId
-from framekiln.pipelines.model.ids import ReviewId, RunId, StepRunId
+from framekiln.pipelines.model.pipeline import ReviewId, RunId, StepRunId
 from framekiln.pipelines.outputs.corrections import Correction
 from framekiln.pipelines.outputs.model import StepOutput
 

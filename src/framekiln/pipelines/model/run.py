@@ -1,4 +1,4 @@
-"""Runs, their steps and windows, as they are stored."""
+"""Runs, their steps, windows and outputs, as they are stored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ from uuid import UUID
 from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId
 from framekiln.pipelines.definition.windows import Window
-from framekiln.pipelines.model.ids import BatchId, PipelineId, RunId, StepRunId
+from framekiln.pipelines.model.pipeline import BatchId, PipelineId, RunId, StepRunId
 from framekiln.pipelines.scheduling.attempts import AttemptCount
 from framekiln.pipelines.scheduling.run_state import StepState, WindowState
 from framekiln.pipelines.scheduling.status import RunStatus, StepStatus
@@ -142,3 +142,24 @@ class RunFilter:
     pipeline_id: UUID | None = None
     file_id: UUID | None = None
     batch_id: UUID | None = None
+
+
+@dataclass(frozen=True)
+class StoredOutput:
+    """An output in a list; `output` is plain JSON."""
+
+    number: int
+    """-1 for a whole-file step."""
+    window: Window | None
+    output: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class LatestOutput:
+    """The step run that wrote last to a namespace of a file."""
+
+    namespace: str
+    step_run_id: StepRunId
+    run_id: RunId
+    step_key: str
+    written_at: datetime

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from framekiln.pipelines.outputs.annotation_reader import CheckedAnnotation
 from framekiln.pipelines.outputs.model import (
     MAX_ANNOTATIONS,
     MAX_OUTPUT_BYTES,
     Annotation,
     StepOutput,
 )
+from framekiln.pipelines.outputs.validation import CheckedAnnotation
 from framekiln.pipelines.schema.field_types import ListOf, SortedSet
 from framekiln.pipelines.schema.issues import IssueCode, Location, ValidationIssue, sorted_issues
 from framekiln.pipelines.schema.names import MAX_KINDS, AnnotationKind

@@ -11,10 +11,8 @@ from framekiln.kit.clock import Clock
 from framekiln.kit.ids import FileId, OrganizationId, new_uuid
 from framekiln.pipelines.errors import BatchNotFound
 from framekiln.pipelines.execution import events
-from framekiln.pipelines.execution.version_cache import VersionCache
-from framekiln.pipelines.model.batch import Batch
-from framekiln.pipelines.model.ids import BatchId, PipelineId, RunId
-from framekiln.pipelines.model.page import PageRequest
+from framekiln.pipelines.execution.coordinator import VersionCache
+from framekiln.pipelines.model.pipeline import Batch, BatchId, PageRequest, PipelineId, RunId
 from framekiln.pipelines.services.idempotency import IdempotentRequest, create_once
 from framekiln.pipelines.services.pipelines import lock_runnable_version
 from framekiln.pipelines.services.requests import BatchRequest

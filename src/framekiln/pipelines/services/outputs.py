@@ -7,9 +7,9 @@ from framekiln.db.pool import Database
 from framekiln.files.service import Files
 from framekiln.kit.ids import FileId, OrganizationId
 from framekiln.pipelines.errors import NamespaceNotFound
-from framekiln.pipelines.execution.version_cache import VersionCache
-from framekiln.pipelines.model.ids import RunId, StepRunId
-from framekiln.pipelines.model.output import LatestOutput, StoredOutput
+from framekiln.pipelines.execution.coordinator import VersionCache
+from framekiln.pipelines.model.pipeline import RunId, StepRunId
+from framekiln.pipelines.model.run import LatestOutput, StoredOutput
 from framekiln.pipelines.services.runs import run_not_found
 from framekiln.pipelines.stores import output as output_store
 from framekiln.pipelines.stores import run as run_store

@@ -22,9 +22,7 @@ from framekiln.pipelines.errors import (
     invalid_definition,
 )
 from framekiln.pipelines.execution.step_type import StepTypes
-from framekiln.pipelines.model.ids import PipelineId
-from framekiln.pipelines.model.page import PageRequest
-from framekiln.pipelines.model.pipeline import Pipeline, PipelineVersion
+from framekiln.pipelines.model.pipeline import PageRequest, Pipeline, PipelineId, PipelineVersion
 from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
 from framekiln.pipelines.stores import endpoint as endpoint_store
 from framekiln.pipelines.stores import pipeline as pipeline_store

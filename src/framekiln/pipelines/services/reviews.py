@@ -16,8 +16,7 @@ from framekiln.pipelines.errors import (
 from framekiln.pipelines.execution.coordinator import RunCoordinator
 from framekiln.pipelines.execution.events import review_event
 from framekiln.pipelines.execution.locked_run import LockedRun
-from framekiln.pipelines.model.ids import ReviewId
-from framekiln.pipelines.model.page import PageRequest
+from framekiln.pipelines.model.pipeline import PageRequest, ReviewId
 from framekiln.pipelines.model.review import Decision, Review, ReviewFilter, ReviewStatus
 from framekiln.pipelines.model.run import UnitKey
 from framekiln.pipelines.outputs.model import StepOutput

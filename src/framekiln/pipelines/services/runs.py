@@ -18,8 +18,7 @@ from framekiln.pipelines.errors import (
     invalid_request,
 )
 from framekiln.pipelines.execution.coordinator import RunCoordinator
-from framekiln.pipelines.model.ids import PipelineId, RunId, StepRunId
-from framekiln.pipelines.model.page import PageRequest
+from framekiln.pipelines.model.pipeline import PageRequest, PipelineId, RunId, StepRunId
 from framekiln.pipelines.model.run import Run, RunFilter, StepRun
 from framekiln.pipelines.scheduling.status import RunStatus
 from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue

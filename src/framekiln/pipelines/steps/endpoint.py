@@ -14,8 +14,7 @@ from framekiln.pipelines.definition.model import Step, StepSettings
 from framekiln.pipelines.execution.dispatch import archived_failure
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.step_type import StepType
-from framekiln.pipelines.model.endpoint import EndpointAttempt
-from framekiln.pipelines.model.ids import AttemptId, EndpointId
+from framekiln.pipelines.model.pipeline import AttemptId, EndpointAttempt, EndpointId
 from framekiln.pipelines.model.run import StepRun, UnitKey
 from framekiln.pipelines.scheduling.run_state import WorkItem
 from framekiln.pipelines.scheduling.status import StepStatus

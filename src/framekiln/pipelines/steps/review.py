@@ -10,7 +10,7 @@ from framekiln.pipelines.definition.model import StepSettings
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.step_type import StepType
 from framekiln.pipelines.execution.unit_transitions import start_without_worker
-from framekiln.pipelines.model.ids import ReviewId
+from framekiln.pipelines.model.pipeline import ReviewId
 from framekiln.pipelines.model.review import Review, ReviewStatus
 from framekiln.pipelines.model.run import StepRun
 from framekiln.pipelines.scheduling.run_state import WorkItem

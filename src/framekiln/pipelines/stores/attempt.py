@@ -3,8 +3,7 @@
 from datetime import datetime
 
 from framekiln.db.pool import Connection
-from framekiln.pipelines.model.endpoint import EndpointAttempt
-from framekiln.pipelines.model.ids import EndpointId, StepRunId
+from framekiln.pipelines.model.pipeline import EndpointAttempt, EndpointId, StepRunId
 
 
 async def insert(connection: Connection, attempt: EndpointAttempt) -> None:

@@ -10,9 +10,14 @@ from typing import Any
 
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import ApiKeyId, OrganizationId
-from framekiln.pipelines.model.batch import Batch, BatchCounts
-from framekiln.pipelines.model.ids import BatchId, PipelineId, RunId
-from framekiln.pipelines.model.page import PageRequest
+from framekiln.pipelines.model.pipeline import (
+    Batch,
+    BatchCounts,
+    BatchId,
+    PageRequest,
+    PipelineId,
+    RunId,
+)
 from framekiln.pipelines.stores import rows
 
 Row = dict[str, Any]

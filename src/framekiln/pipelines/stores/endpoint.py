@@ -8,9 +8,7 @@ from psycopg.types.json import Json
 
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import OrganizationId
-from framekiln.pipelines.model.endpoint import Endpoint
-from framekiln.pipelines.model.ids import EndpointId
-from framekiln.pipelines.model.page import PageRequest
+from framekiln.pipelines.model.pipeline import Endpoint, EndpointId, PageRequest
 from framekiln.pipelines.stores import rows
 
 Row = dict[str, Any]

@@ -9,8 +9,8 @@ from typing import Any, Final
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import FileId
 from framekiln.pipelines.definition.windows import Window
-from framekiln.pipelines.model.ids import RunId, StepRunId
-from framekiln.pipelines.model.output import LatestOutput, StoredOutput
+from framekiln.pipelines.model.pipeline import RunId, StepRunId
+from framekiln.pipelines.model.run import LatestOutput, StoredOutput
 from framekiln.pipelines.outputs.model import StepOutput
 
 Row = dict[str, Any]

@@ -8,8 +8,7 @@ from psycopg.types.json import Json
 
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import OrganizationId
-from framekiln.pipelines.model.ids import ReviewId, RunId, StepRunId
-from framekiln.pipelines.model.page import PageRequest
+from framekiln.pipelines.model.pipeline import PageRequest, ReviewId, RunId, StepRunId
 from framekiln.pipelines.model.review import (
     Review,
     Reviewer,

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import OrganizationId
-from framekiln.pipelines.model.page import PageRequest
+from framekiln.pipelines.model.pipeline import PageRequest
 
 Row = dict[str, Any]
 

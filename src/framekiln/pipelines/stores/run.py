@@ -9,8 +9,7 @@ from framekiln.db.pool import Connection
 from framekiln.files.model import FileType
 from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId
-from framekiln.pipelines.model.ids import BatchId, PipelineId, RunId
-from framekiln.pipelines.model.page import PageRequest
+from framekiln.pipelines.model.pipeline import BatchId, PageRequest, PipelineId, RunId
 from framekiln.pipelines.model.run import Run, RunFilter
 from framekiln.pipelines.scheduling.status import RunStatus
 from framekiln.pipelines.stores import rows

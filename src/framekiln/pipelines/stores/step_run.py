@@ -10,7 +10,7 @@ from psycopg.types.json import Json
 from framekiln.db.pool import Connection
 from framekiln.jobs.failures import Failure
 from framekiln.pipelines.definition.windows import Window
-from framekiln.pipelines.model.ids import RunId, StepRunId
+from framekiln.pipelines.model.pipeline import RunId, StepRunId
 from framekiln.pipelines.model.run import StepRun, UnitKey, WindowRun, WorkUnit
 from framekiln.pipelines.scheduling.attempts import AttemptCount
 from framekiln.pipelines.scheduling.status import StepStatus

@@ -2,8 +2,7 @@
 
 import pytest
 
-from framekiln.composition.layers.colour_names import NAMED
-from framekiln.composition.layers.colours import read_colour
+from framekiln.composition.layers.colours import NAMED, read_colour
 
 
 @pytest.mark.parametrize(

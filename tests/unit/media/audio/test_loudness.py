@@ -4,10 +4,21 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from framekiln.media.audio.limiter import Limiter
-from framekiln.media.audio.loudness import LoudnessMeter, loudness_lufs
-from framekiln.media.audio.mastering import CEILING, Mastering, gain_for, master_blocks
-from framekiln.media.audio.true_peak import SAMPLE_PEAK, TRUE_PEAK, sample_levels, true_peak_levels
+from framekiln.media.audio.limiter import (
+    SAMPLE_PEAK,
+    TRUE_PEAK,
+    Limiter,
+    sample_levels,
+    true_peak_levels,
+)
+from framekiln.media.audio.mastering import (
+    CEILING,
+    LoudnessMeter,
+    Mastering,
+    gain_for,
+    loudness_lufs,
+    master_blocks,
+)
 
 RATE = 48_000
 BLOCK = 48 * 1024

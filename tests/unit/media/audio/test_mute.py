@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from framekiln.media.audio.decoder import AudioChunk
-from framekiln.media.audio.mute import EDGE_SAMPLES, SpanMuter
+from framekiln.media.redaction import EDGE_SAMPLES, SpanMuter
 
 
 def silent_samples(*spans_ms: tuple[int, int]) -> list[int]:

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from framekiln.media.audio.resampler import read_resampled
-from framekiln.media.audio.time_stretch import read_time_stretched
+from framekiln.media.audio.speed import read_resampled, read_time_stretched
 
 RATE = 48_000
 

@@ -5,8 +5,8 @@ import pytest
 from numpy.typing import NDArray
 from tests.support.hdr_clips import codes_of, hlg_signal, picture_of, pq_signal
 
+from framekiln.media.decode.frame_converter import sdr_converter_for
 from framekiln.media.decode.frame_properties import plane_of
-from framekiln.media.decode.sdr_converter import sdr_converter_for
 from framekiln.media.decode.tone_mapping import Bt2020Transfer, ToneMapping, TransferCurve
 
 PQ, HLG = Bt2020Transfer(TransferCurve.PQ), Bt2020Transfer(TransferCurve.HLG)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.isobmff.fragments import MAX_SAMPLES, MovieFragment
-from framekiln.media.isobmff.splitter import FragmentSegment, FragmentSplitter, InitSegment
+from framekiln.media.isobmff.track_file import FragmentSegment, FragmentSplitter, InitSegment
 from tests.support.mp4_boxes import (
     NOT_SYNC,
     SYNC,

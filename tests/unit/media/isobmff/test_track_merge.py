@@ -9,7 +9,7 @@ import pytest
 
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.isobmff.boxes import boxes_in
-from framekiln.media.isobmff.splitter import FragmentSegment, FragmentSplitter, InitSegment
+from framekiln.media.isobmff.track_file import FragmentSegment, FragmentSplitter, InitSegment
 from framekiln.media.isobmff.track_merge import TrackRenumberer, merge_init_segments
 
 RATE_HZ = 48_000

@@ -15,11 +15,9 @@ from framekiln.pipelines.endpoints.attempt_result import (
     AttemptSucceeded,
     OutputRules,
     result_from_json,
-    result_to_json,
-)
-from framekiln.pipelines.endpoints.response import (
     result_of_error,
     result_of_response,
+    result_to_json,
     retry_after_s,
 )
 from framekiln.pipelines.outputs.model import StepOutput
