@@ -20,7 +20,10 @@ from framekiln.links.model import Link
 from framekiln.links.service import PREFIX, Links
 
 _DROPPED: Final = frozenset({b"authorization", b"cookie"})
+_CACHE: Final = b"cache-control"
 _ADDED: Final = (
+    # A browser that kept anything longer would still show it when the link is revoked.
+    (_CACHE, b"private, no-cache"),
     # Also for pages that are isolated from other origins.
     (b"cross-origin-resource-policy", b"cross-origin"),
     (b"referrer-policy", b"no-referrer"),
@@ -69,7 +72,8 @@ class _LinkedResponse:
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = with_headers(message.get("headers", ()), _ADDED)
+            own = [each for each in message.get("headers", ()) if each[0].lower() != _CACHE]
+            message["headers"] = with_headers(own, _ADDED)
         elif message["type"] == "http.response.body" and self._is_head:
             message = {**message, "body": b""}
         await self._send(message)

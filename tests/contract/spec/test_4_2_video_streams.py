@@ -220,10 +220,13 @@ async def test_a_link_to_a_stream_reads_all_of_it_and_nothing_else(
         playlist_url = urljoin(url, variant.uri)
         playlist = m3u8.loads((await viewer.get(playlist_url)).text)
         uris = [playlist.segment_map[0].uri, *(each.uri for each in playlist.segments)]
-        seen = [(await viewer.get(urljoin(playlist_url, uri))).content for uri in uris]
+        answers = [await viewer.get(urljoin(playlist_url, uri)) for uri in uris]
+        # A browser must ask each time, or it would not notice that the link was revoked.
+        assert {each.headers["cache-control"] for each in answers} == {"private, no-cache"}
         elsewhere = await viewer.get(urljoin(url, "download"))
         assert (elsewhere.status_code, elsewhere.json()["error"]) == (404, "link_not_found")
-    frames = await asyncio.to_thread(_decoded, tmp_path / "p.mp4", b"".join(seen))
+    seen = b"".join(each.content for each in answers)
+    frames = await asyncio.to_thread(_decoded, tmp_path / "p.mp4", seen)
     assert [read_frame_code(frame.rgb) for frame in frames] == list(range(241))
 
 
