@@ -6,6 +6,10 @@ from dataclasses import dataclass
 
 from framekiln.db.notify import Notifications
 from framekiln.db.pool import Database
+from framekiln.destinations.encryption import CredentialEncryption
+from framekiln.destinations.events import DestinationEvents
+from framekiln.destinations.service import Destinations
+from framekiln.destinations.worker import DestinationWorker
 from framekiln.files.events import FileEvents
 from framekiln.files.ingest import Ingest
 from framekiln.files.service import Files
@@ -68,6 +72,8 @@ class Services:
     sessions: Sessions
     tokens: AccessTokens
     links: Links
+    destinations: Destinations
+    destination_worker: DestinationWorker
     ingest: Ingest
     files: Files
     uploads: Uploads
@@ -137,6 +143,16 @@ class Services:
         callbacks = Callbacks(database, outbox=outbox, fetcher=fetcher, clock=clock)
         video_events = VideoEvents(outbox, settings.public_url, callbacks)
         render_events.add_listener(video_events.on_render_changed)
+        encryption = CredentialEncryption(signing_keys)
+        destinations = Destinations(
+            database,
+            jobs=jobs,
+            fetcher=fetcher,
+            encryption=encryption,
+            events=DestinationEvents(outbox),
+            clock=clock,
+        )
+        render_events.add_listener(destinations.on_render_changed)
         renders = Renders(
             database,
             jobs=jobs,
@@ -175,6 +191,14 @@ class Services:
                     clock=clock,
                 ),
                 tokens=AccessTokens(signing_keys, clock),
+                destinations=destinations,
+                destination_worker=DestinationWorker(
+                    database,
+                    jobs=jobs,
+                    encryption=encryption,
+                    events=DestinationEvents(outbox),
+                    clock=clock,
+                ),
                 links=Links(database, keys=signing_keys, clock=clock, base_url=settings.public_url),
                 ingest=ingest,
                 files=files,

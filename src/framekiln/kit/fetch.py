@@ -211,6 +211,36 @@ class GuardedFetcher:
                     break
         return FetchedResponse(response.status_code, dict(response.headers), bytes(kept))
 
+    async def upload(
+        self,
+        url: str,
+        chunks: AsyncIterator[bytes],
+        *,
+        size_bytes: int,
+        headers: Mapping[str, str],
+        within_s: float,
+        keep_bytes: int,
+    ) -> FetchedResponse:
+        """Send a PUT request of `size_bytes` and return the response, as `post` does."""
+        _check_headers(headers, url)
+        kept = bytearray()
+        async with (
+            _limits_and_errors(url, within_s),
+            self._client(within_s) as client,
+            client.stream(
+                "PUT",
+                url,
+                # Buckets refuse requests whose size is not known at their beginning.
+                headers={**headers, "content-length": str(size_bytes)},
+                content=chunks,
+            ) as response,
+        ):
+            async for chunk in response.aiter_raw():
+                kept += chunk[: keep_bytes - len(kept)]
+                if len(kept) >= keep_bytes:
+                    break
+        return FetchedResponse(response.status_code, dict(response.headers), bytes(kept))
+
     async def check(self, url: str, *, within_s: float = _CONNECT_WITHIN_S) -> None:
         """Raise `FetchRefused` if a request to `url` is currently forbidden; send nothing.
 

@@ -18,6 +18,7 @@ HIDDEN = "[hidden]"
 SECRET_FIELDS = frozenset(
     {
         "api_key",
+        "account_key",
         "authorization",
         "cookie",
         "key_text",
@@ -25,6 +26,9 @@ SECRET_FIELDS = frozenset(
         "password",
         "proxy-authorization",
         "secret",
+        "secret_access_key",
+        "service_account_key",
+        "session_token",
         "set-cookie",
         "token",
         "webhook-signature",

@@ -21,6 +21,12 @@ class StorageUrlInvalid(InvalidInput):
     code = "storage_url_invalid"
 
 
+class BucketCredentialsInvalid(InvalidInput):
+    """Credentials of a caller's bucket cannot sign an upload."""
+
+    code = "bucket_credentials_invalid"
+
+
 class StorageUnavailable(Unavailable):
     """The store failed; a retry may succeed."""
 

@@ -1,5 +1,6 @@
 """The operations on videos. Each change is one transaction, together with that of the render."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -23,6 +24,8 @@ from framekiln.videos.model import NewVideo, Video, VideoRecord, VideoRequest
 from framekiln.videos.pagination import ListPage, PageNumberRequest
 from framekiln.videos.public_ids import VideoId, is_public_id, new_public_id
 
+WriteWithVideo = Callable[[Connection, Video], Awaitable[None]]
+
 
 class Videos:
     """The videos of all organizations, for their owners."""
@@ -42,12 +45,21 @@ class Videos:
         self._events = events
         self._clock = clock
 
-    async def create(self, caller: Caller, request: VideoRequest) -> Video:
-        """Create a video; if an equal one is complete, its render is shared."""
+    async def create(
+        self,
+        caller: Caller,
+        request: VideoRequest,
+        *,
+        also_write: WriteWithVideo | None = None,
+    ) -> Video:
+        """Create a video; if an equal one is complete, its render is shared.
+
+        `also_write` runs in the same transaction.
+        """
         accepted = await self.validate(caller.organization.id, request)
         await self._check_callback(accepted)
-        again = await self._find_equal(caller.organization.id, accepted)
-        return again or await self._make(caller, accepted)
+        again = await self._find_equal(caller.organization.id, accepted, also_write)
+        return again or await self._make(caller, accepted, also_write)
 
     async def validate(
         self, organization_id: OrganizationId, request: VideoRequest
@@ -107,11 +119,13 @@ class Videos:
         if is_over:
             await self._renders.delete_blobs(video.render)
 
-    async def _make(self, caller: Caller, accepted: AcceptedConfig) -> Video:
+    async def _make(
+        self, caller: Caller, accepted: AcceptedConfig, also_write: WriteWithVideo | None
+    ) -> Video:
         records: list[VideoRecord] = []
 
         async def add_video(connection: Connection, render: Render) -> None:
-            records.append(await self._add(connection, accepted.new, render))
+            records.append(await self._add(connection, accepted.new, render, also_write=also_write))
 
         render = await self._renders.create_from_layers(
             caller,
@@ -123,7 +137,10 @@ class Videos:
         return Video(records[0], render)
 
     async def _find_equal(
-        self, organization_id: OrganizationId, accepted: AcceptedConfig
+        self,
+        organization_id: OrganizationId,
+        accepted: AcceptedConfig,
+        also_write: WriteWithVideo | None,
     ) -> Video | None:
         """Return a new video that shares the render of an equal one, if there is one."""
         if has_html_layers(accepted.config):
@@ -140,15 +157,25 @@ class Videos:
             sources = _RenderSources(connection, render, now=self._clock.now())
             if not await sources.are_unchanged(source_addresses(accepted.config)):
                 return None
-            return Video(await self._add(connection, accepted.new, render), render)
+            record = await self._add(connection, accepted.new, render, also_write=also_write)
+            return Video(record, render)
 
-    async def _add(self, connection: Connection, new: NewVideo, render: Render) -> VideoRecord:
+    async def _add(
+        self,
+        connection: Connection,
+        new: NewVideo,
+        render: Render,
+        *,
+        also_write: WriteWithVideo | None,
+    ) -> VideoRecord:
         while True:
             video_id = VideoId(new_public_id())
             now = self._clock.now()
             record = await store.insert(connection, video_id, new, render=render, now=now)
             if record is not None:
                 await self._events.record_created(connection, Video(record, render))
+                if also_write is not None:
+                    await also_write(connection, Video(record, render))
                 return record
 
     async def _find(

@@ -20,6 +20,7 @@ _PIPELINE: Final = "00000000-0000-4000-8000-000000000007"
 _TRANSCRIPTION: Final = "00000000-0000-4000-8000-000000000008"
 _KEY: Final = "00000000-0000-4000-8000-000000000009"
 _ORGANIZATION: Final = "00000000-0000-4000-8000-00000000000a"
+_DESTINATION: Final = "00000000-0000-4000-8000-00000000000b"
 _HOST: Final = "https://kiln.example"
 
 
@@ -42,6 +43,23 @@ def render(status: str) -> Data:
         "download_url": f"{_HOST}/api/v1/renders/{_RENDER}.mp4" if is_complete else None,
         "expires_at": None,
         "error": _error("page_never_settled") if is_failed else None,
+    }
+
+
+def destination(status: str) -> Data:
+    """Return a destination of that render with this status."""
+    is_complete = status == "complete"
+    return {
+        "id": _DESTINATION,
+        "type": "s3",
+        "address": f"s3://films/{_RENDER}.mp4",
+        "status": status,
+        "attempts": 1,
+        "byte_size": 1048576 if is_complete else None,
+        "completed_at": _ENDED if is_complete else None,
+        "error": None if is_complete else _error("destination_refused"),
+        "render_id": _RENDER,
+        "resource_id": _RENDER,
     }
 
 

@@ -69,6 +69,14 @@ _VIDEOS = (
     Topic("video.encoded", "a v2 video can be fetched", samples.video(is_ready=True)),
     Topic("video.failed", "a v2 video cannot be made", samples.video(is_failed=True)),
 )
+_DESTINATIONS = (
+    Topic("destination.complete", "an output was copied", samples.destination("complete")),
+    Topic(
+        "destination.failed",
+        "an output cannot be copied; `error` says why",
+        samples.destination("failed"),
+    ),
+)
 _PIPELINES = (
     Topic("pipeline_run.created", "a run was requested", samples.pipeline_run("pending")),
     Topic("pipeline_run.started", "its first step has started", samples.pipeline_run("running")),
@@ -105,7 +113,7 @@ _PIPELINES = (
 )
 _OWN = (Topic(WEBHOOK_TEST, "a test of the receiver", samples.webhook_test()),)
 
-_ALL = (*_RENDERS, *_FILES, *_TRANSCRIPTIONS, *_VIDEOS, *_PIPELINES, *_OWN)
+_ALL = (*_RENDERS, *_FILES, *_TRANSCRIPTIONS, *_VIDEOS, *_DESTINATIONS, *_PIPELINES, *_OWN)
 TOPICS: Final[Mapping[str, Topic]] = MappingProxyType({topic.name: topic for topic in _ALL})
 PATTERNS: Final = frozenset({EVERYTHING, *TOPICS, *(f"{topic.family}.*" for topic in _ALL)})
 """Allowed values in `events` of a subscription."""

@@ -1,5 +1,7 @@
-"""Handlers of jobs that send HTTP requests: webhooks and endpoint steps."""
+"""Handlers of jobs that send HTTP requests: webhooks, copies of outputs and endpoint steps."""
 
+from framekiln.destinations.handlers import CopyOutput
+from framekiln.destinations.jobs import COPY_OUTPUT
 from framekiln.jobs.model import Handler
 from framekiln.pipelines.endpoints.handlers import SendAttempt
 from framekiln.pipelines.endpoints.jobs import SEND_ATTEMPT
@@ -12,7 +14,8 @@ from framekiln.webhooks.jobs import SEND_WEBHOOK
 def webhook_handlers(services: Services) -> dict[str, Handler]:
     """Return the handlers by job kind."""
     handler = SendWebhook(services.webhook_worker, services.fetcher, clock=services.clock)
-    return {SEND_WEBHOOK: handler}
+    copy = CopyOutput(services.destination_worker, blobs=services.blobs, fetcher=services.fetcher)
+    return {SEND_WEBHOOK: handler, COPY_OUTPUT: copy}
 
 
 def endpoint_handlers(services: Services) -> dict[str, Handler]:

@@ -105,8 +105,7 @@ async def test_a_new_render_is_created(idle_app: AppHarness) -> None:
 async def test_info_has_the_requested_options_before_the_render(idle_app: AppHarness) -> None:
     created = (await idle_app.client.post(RENDERS, json={"html": "<p>hi", **SMALL})).json()
     info = (await idle_app.client.get(f"{RENDERS}/{created['id']}")).json()
-    created_at = datetime.fromisoformat(info.pop("created_at"))
-    assert created_at.utcoffset() == timedelta(0)
+    assert datetime.fromisoformat(info.pop("created_at")).utcoffset() == timedelta(0)
     assert info == created | SMALL | {
         "byte_size": None,
         "completed_at": None,
@@ -114,6 +113,7 @@ async def test_info_has_the_requested_options_before_the_render(idle_app: AppHar
         "download_url": None,
         "error": None,
         "missing_confinement": [],
+        "destinations": [],
     }
     nothing_asked = (await idle_app.client.post(RENDERS, json={"html": "<p>hi"})).json()
     info = (await idle_app.client.get(f"{RENDERS}/{nothing_asked['id']}")).json()

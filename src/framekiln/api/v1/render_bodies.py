@@ -114,6 +114,13 @@ class CreateRender(RequestBody):
     expires_at: Annotated[
         Any, Field(json_schema_extra={"type": ["string", "null"], "format": "date-time"})
     ] = None
+    destinations: Annotated[
+        Any,
+        Field(
+            json_schema_extra={"type": ["array", "null"], "items": {"type": "object"}},
+            description="Where the output is copied to.",
+        ),
+    ] = None
 
     def as_request(
         self, *, expires_at: datetime | None, warnings: Sequence[str] = ()
@@ -194,9 +201,12 @@ class RenderInfo(CreatedRender):
     missing_confinement: list[str] = Field(
         description="What was missing to confine pages and media when it was made; usually empty."
     )
+    destinations: list[dict[str, Any]] = Field(description="Copies of the output.")
 
     @classmethod
-    def describe(cls, render: Render, *, base_url: str) -> "RenderInfo":
+    def describe(
+        cls, render: Render, *, base_url: str, destinations: list[dict[str, Any]]
+    ) -> "RenderInfo":
         """Return the facts of the output, or the requested ones until it is complete."""
         summary = render_summary(render, base_url=base_url)
         summary["duration_ms"] = (render.result or render.request).duration_ms
@@ -204,6 +214,7 @@ class RenderInfo(CreatedRender):
             **summary,
             warnings=render.warnings,
             missing_confinement=render.missing_confinement,
+            destinations=destinations,
         )
 
 

@@ -9,19 +9,23 @@ from fastapi import APIRouter, Request, Response
 from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, MediaReader, Reader, services_of
 from framekiln.api.bodies import json_body, read_json, read_to_file
+from framekiln.api.destination_bodies import describe_destinations, read_destinations
 from framekiln.api.progress import counted_events, take_stream_place
 from framekiln.api.ranges import blob_response
 from framekiln.api.unknown_fields import warnings_of
 from framekiln.api.v1.render_bodies import CreatedRender, CreateRender, RenderDeleted, RenderInfo
 from framekiln.api.v1.uploads import BINARY
+from framekiln.db.pool import Connection
 from framekiln.engine.page.render_data import render_data_json
 from framekiln.kit.errors import NotFound, TooLarge
 from framekiln.kit.expiry import parse_expiry
 from framekiln.kit.ids import RenderId, parse_uuid
 from framekiln.renders.bundle import GZIP_MAGIC, MAX_BUNDLE_BYTES
 from framekiln.renders.errors import BadBundle, RenderNotComplete, RenderNotFound
+from framekiln.renders.model import Render
 from framekiln.renders.output import container_of, media_type_of
 from framekiln.renders.uploaded_output import MAX_OUTPUT_BYTES, is_mp4
+from framekiln.services import Services
 
 router = APIRouter(prefix="/api/v1", tags=["renders"])
 
@@ -46,7 +50,16 @@ async def create_render(request: Request, caller: AuthenticatedCaller) -> Create
     new = body.as_request(expires_at=expires_at, warnings=warnings_of(request))
     source = None if body.html is None else body.html.encode()
     data = None if body.data is None else render_data_json(body.data)
-    return CreatedRender.of(await services.renders.create(caller, new, source, data=data))
+    destinations = await services.destinations.prepare(read_destinations(body.destinations))
+
+    async def add_destinations(connection: Connection, render: Render) -> None:
+        await services.destinations.add(
+            connection, render, destinations, resource_id=str(render.id)
+        )
+
+    return CreatedRender.of(
+        await services.renders.create(caller, new, source, data=data, also_write=add_destinations)
+    )
 
 
 @router.post(
@@ -94,7 +107,7 @@ async def find_render(request: Request, caller: AuthenticatedCaller, md5: str) -
     """Return the newest render with this md5."""
     services = services_of(request)
     render = await services.renders.find_by_md5(caller.organization.id, md5)
-    return RenderInfo.describe(render, base_url=services.settings.public_url)
+    return await _described(services, render)
 
 
 async def _download(
@@ -171,7 +184,7 @@ async def get_render(request: Request, caller: AuthenticatedCaller, render_id: s
     """Return the render's state; safe to poll."""
     services = services_of(request)
     render = await services.renders.get(caller.organization.id, parse_render_id(render_id))
-    return RenderInfo.describe(render, base_url=services.settings.public_url)
+    return await _described(services, render)
 
 
 @router.delete("/renders/{render_id}", summary="Delete a render")
@@ -190,6 +203,15 @@ router.add_api_route(
     operation_id="post_delete_render",
     summary="Delete a render, for clients that cannot send DELETE",
 )
+
+
+async def _described(services: Services, render: Render) -> RenderInfo:
+    destinations = await services.destinations.find(render.organization_id, str(render.id))
+    return RenderInfo.describe(
+        render,
+        base_url=services.settings.public_url,
+        destinations=describe_destinations(destinations),
+    )
 
 
 def parse_render_id(text: str) -> RenderId:

@@ -3,6 +3,7 @@
 Fields that are not there are left out, never null: clients test whether they are present.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -51,6 +52,7 @@ class VideoInfo(VideoSummary):
     missing_confinement: list[str] = Field(
         default=[], description="What was missing to confine pages and media when it was made."
     )
+    destinations: list[dict[str, Any]] = Field(default=[], description="Copies of the output.")
 
 
 class CreatedVideo(BaseModel):
@@ -120,7 +122,9 @@ def video_summary(video: Video) -> VideoSummary:
     return VideoSummary(**_always(video))
 
 
-def video_info(video: Video, base_url: str) -> VideoInfo:
+def video_info(
+    video: Video, base_url: str, *, destinations: Sequence[dict[str, Any]] = ()
+) -> VideoInfo:
     """Describe a video."""
     fields = _always(video)
     if video.render.result is not None:
@@ -140,6 +144,8 @@ def video_info(video: Video, base_url: str) -> VideoInfo:
         fields["warnings"] = warnings
     if missing := video.render.missing_confinement:
         fields["missing_confinement"] = missing
+    if destinations:
+        fields["destinations"] = list(destinations)
     return VideoInfo(**fields)
 
 

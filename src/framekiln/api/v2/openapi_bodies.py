@@ -69,6 +69,10 @@ def body(
 _METADATA = or_text(any_of(_OBJECT, EMPTY_ARRAY), what="An object")
 _VALUES = or_text(any_of(_OBJECT, EMPTY_ARRAY), what="Values by the names of inputs")
 
+_DESTINATIONS = or_null(
+    or_text({"type": "array", "items": _OBJECT, "maxItems": 10}, what="Where copies are sent")
+)
+
 CREATE_TEMPLATE = config_body(
     {
         "name": {"type": "string", "minLength": 1, "maxLength": 255},
@@ -78,8 +82,10 @@ CREATE_TEMPLATE = config_body(
     required=["name", "config", "inputs", "default_values"],
     is_template=True,
 )
-RENDER_TEMPLATE = body({"data": _VALUES}, required=["data"])
-CREATE_VIDEO = config_body({"metadata": or_null(_METADATA)}, required=["config"])
+RENDER_TEMPLATE = body({"data": _VALUES, "destinations": _DESTINATIONS}, required=["data"])
+CREATE_VIDEO = config_body(
+    {"metadata": or_null(_METADATA), "destinations": _DESTINATIONS}, required=["config"]
+)
 PLAN_VIDEO = config_body({}, required=["config"])
 FRAME = config_body(
     {

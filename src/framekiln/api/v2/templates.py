@@ -5,6 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from framekiln.api.auth import AuthenticatedCaller, services_of
+from framekiln.api.destination_bodies import video_destinations
 from framekiln.api.v2.bodies import (
     Deleted,
     RenderedData,
@@ -92,7 +93,8 @@ async def render_template(
     await templates.get(caller.organization.id, template_id)
     async with open_form(request) as form:
         data = await form.require_json("data")
-    rendered = await templates.render(caller, template_id, data)
+        also_write = await video_destinations(services_of(request), await form.json("destinations"))
+    rendered = await templates.render(caller, template_id, data, also_write=also_write)
     extra: dict[str, Any] = {}
     warnings = [warning.as_json() for warning in rendered.warnings]
     warnings += [dict(each) for each in rendered.video.record.warnings]

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from framekiln.api.auth import AuthenticatedCaller, services_of
+from framekiln.api.destination_bodies import describe_destinations, video_destinations
 from framekiln.api.v2.bodies import (
     CreatedVideo,
     Deleted,
@@ -45,12 +46,14 @@ async def list_videos(request: Request, caller: AuthenticatedCaller, asked: Page
 )
 async def create_video(request: Request, caller: AuthenticatedCaller) -> CreatedVideo:
     """Accept a layer config whose files are all addresses; work begins at once."""
+    services = services_of(request)
     async with open_form(request) as form:
         for name in form.files:
             message = f"{name} is a file: send its address, or post it to /v2/videos"
             raise field_error(name, "remote_url_required", message)
         asked = await video_request(form)
-    return created_video(await services_of(request).v2.videos.create(caller, asked))
+        also_write = await video_destinations(services, await form.json("destinations"))
+    return created_video(await services.v2.videos.create(caller, asked, also_write=also_write))
 
 
 @router.post(
@@ -82,7 +85,10 @@ async def get_video(request: Request, caller: AuthenticatedCaller, video_id: str
     """Return a video; safe to poll."""
     services = services_of(request)
     video = await services.v2.videos.get(caller.organization.id, video_id)
-    return video_info(video, services.settings.public_url)
+    destinations = await services.destinations.find(caller.organization.id, video.id)
+    return video_info(
+        video, services.settings.public_url, destinations=describe_destinations(destinations)
+    )
 
 
 @router.delete("/videos/{video_id}", summary="Delete a video")
@@ -106,6 +112,7 @@ async def _with_files(request: Request, caller: Caller, form: Form) -> Video:
     files = files_by_layer(form)
     addresses = {layer_id: new_upload_address() for layer_id in files}
     plain = await video_request(form)
+    also_write = await video_destinations(services, await form.json("destinations"))
     asked = VideoRequest(plain.config, plain.metadata, uploads=addresses)
     if files:
         await services.v2.videos.validate(caller.organization.id, asked)
@@ -115,4 +122,4 @@ async def _with_files(request: Request, caller: Caller, form: Form) -> Video:
             await services.v2.uploads.store(
                 caller.organization.id, upload, address=addresses[layer_id]
             )
-    return await services.v2.videos.create(caller, asked)
+    return await services.v2.videos.create(caller, asked, also_write=also_write)

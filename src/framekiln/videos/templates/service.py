@@ -18,7 +18,7 @@ from framekiln.videos.errors import TemplateNotFound
 from framekiln.videos.model import Video, VideoRequest
 from framekiln.videos.pagination import ListPage, PageNumberRequest
 from framekiln.videos.public_ids import TemplateId, is_public_id, new_public_id
-from framekiln.videos.service import Videos
+from framekiln.videos.service import Videos, WriteWithVideo
 from framekiln.videos.templates import store
 from framekiln.videos.templates.model import NewTemplate, StoredTemplate
 from framekiln.videos.templates.remote_checks import RemoteChecks
@@ -108,15 +108,25 @@ class Templates:
         template = await self.get(organization_id, template_id)
         return await self._threads.run(organization_id, lambda: template_schema(_opened(template)))
 
-    async def render(self, caller: Caller, template_id: str, data: object) -> RenderedTemplate:
-        """Fill a template with data and create the video; nothing is created if any rule fails."""
+    async def render(
+        self,
+        caller: Caller,
+        template_id: str,
+        data: object,
+        *,
+        also_write: WriteWithVideo | None = None,
+    ) -> RenderedTemplate:
+        """Fill a template with data and create the video; nothing is created if any rule fails.
+
+        `also_write` runs in the transaction that creates the video.
+        """
         template = await self.get(caller.organization.id, template_id)
         filled = await self._work.fill(caller.organization.id, template, data)
         await self._remote.require(caller.organization.id, filled.remote)
         request = VideoRequest(
             config=filled.config, template_id=template.id, is_filled_template=True
         )
-        video = await self._videos.create(caller, request)
+        video = await self._videos.create(caller, request, also_write=also_write)
         return RenderedTemplate(template, video, filled.warnings)
 
 

@@ -1,0 +1,160 @@
+"""`destinations` of renders and videos: what callers send, and what they see."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
+
+from framekiln.api.errors import issue_of
+from framekiln.db.pool import Connection
+from framekiln.destinations.errors import DestinationInvalid
+from framekiln.destinations.events import destination_summary
+from framekiln.destinations.model import (
+    MAX_DESTINATIONS,
+    Destination,
+    DestinationRequest,
+    DestinationType,
+)
+from framekiln.kit.canonical_json import canonical_json
+from framekiln.services import Services
+from framekiln.videos.model import Video
+from framekiln.videos.service import WriteWithVideo
+
+Name = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9._-]+$")]
+Key = Annotated[
+    str, Field(min_length=1, max_length=1024, description="`{id}` becomes the id of the output.")
+]
+Secret = Annotated[str, Field(min_length=1, max_length=8192)]
+Url = Annotated[str, Field(min_length=1, max_length=8192)]
+_ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]{1,255}/?")
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    def as_request(self) -> DestinationRequest:
+        """Return the request with these settings."""
+        settings = self.model_dump()
+        return DestinationRequest(DestinationType(settings.pop("type")), settings)
+
+
+class _ObjectSettings(_Settings):
+    key: Key
+
+    @field_validator("key")
+    @classmethod
+    def _plain(cls, key: str) -> str:
+        segments = key.split("/")
+        if not key.isprintable() or any(each in ("", ".", "..") for each in segments):
+            raise ValueError("must have no empty segment, no `.` or `..`, and printable characters")
+        return key
+
+
+class S3Settings(_ObjectSettings):
+    """A bucket of Amazon S3, or of a server with the same interface at `endpoint`."""
+
+    type: Literal["s3"]
+    bucket: Name
+    region: Name = "us-east-1"
+    endpoint: Url = ""
+    access_key_id: Secret
+    secret_access_key: Secret
+    session_token: Secret | None = None
+
+    @field_validator("endpoint")
+    @classmethod
+    def _origin(cls, endpoint: str) -> str:
+        if endpoint and not _ORIGIN.fullmatch(endpoint):
+            raise ValueError("must be a scheme and a host, such as https://minio.example:9000")
+        return endpoint
+
+    def as_request(self) -> DestinationRequest:
+        """Return the request; the endpoint of Amazon follows from the region."""
+        found = super().as_request()
+        endpoint = self.endpoint.rstrip("/") or f"https://s3.{self.region}.amazonaws.com"
+        return DestinationRequest(found.type, {**found.settings, "endpoint": endpoint})
+
+
+class GcsSettings(_ObjectSettings):
+    """A bucket of Google Cloud Storage."""
+
+    type: Literal["gcs"]
+    bucket: Name
+    service_account_key: dict[str, Any] = Field(description="The JSON key of a service account.")
+
+    def as_request(self) -> DestinationRequest:
+        """Return the request; the key is kept as text."""
+        found = super().as_request()
+        key = canonical_json(self.service_account_key).decode()
+        return DestinationRequest(found.type, {**found.settings, "service_account_key": key})
+
+
+class AzureSettings(_ObjectSettings):
+    """A container of Azure Blob Storage."""
+
+    type: Literal["azure"]
+    account: Name
+    container: Name
+    account_key: Secret
+
+
+class UrlSettings(_Settings):
+    """A presigned URL, or any other that accepts a PUT request."""
+
+    type: Literal["url"]
+    url: Url
+    headers: dict[Annotated[str, Field(max_length=100)], Secret] = Field(
+        default_factory=dict, max_length=20
+    )
+
+
+_LIST: TypeAdapter[list[S3Settings | GcsSettings | AzureSettings | UrlSettings]] = TypeAdapter(
+    Annotated[
+        list[
+            Annotated[
+                S3Settings | GcsSettings | AzureSettings | UrlSettings, Field(discriminator="type")
+            ]
+        ],
+        Field(max_length=MAX_DESTINATIONS),
+    ]
+)
+
+
+def read_destinations(value: Any) -> list[DestinationRequest]:
+    """Return the destinations that a caller has sent; None is none."""
+    if value is None:
+        return []
+    try:
+        return [each.as_request() for each in _LIST.validate_python(value)]
+    except ValidationError as error:
+        # Never the input: it has credentials.
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        # The second part of a place repeats the type.
+        places = [("destinations", *each["loc"][:1], *each["loc"][2:]) for each in found]
+        issues = [
+            issue_of({**each, "loc": place}) for each, place in zip(found, places, strict=True)
+        ]
+        first = issues[0]
+        raise DestinationInvalid(
+            f"{first.path}: {first.message}",
+            field=first.path,
+            issues=[
+                {"path": each.path, "code": each.code, "message": each.message} for each in issues
+            ],
+        ) from error
+
+
+def describe_destinations(found: Sequence[Destination]) -> list[dict[str, Any]]:
+    """Return destinations as their owner sees them."""
+    return [destination_summary(each) for each in found]
+
+
+async def video_destinations(services: Services, value: Any) -> WriteWithVideo:
+    """Return what adds the destinations that a caller has sent to a new video."""
+    prepared = await services.destinations.prepare(read_destinations(value))
+
+    async def add(connection: Connection, video: Video) -> None:
+        await services.destinations.add(connection, video.render, prepared, resource_id=video.id)
+
+    return add

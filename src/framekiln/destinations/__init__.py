@@ -1,0 +1,1 @@
+"""Destinations: outputs of renders, copied to buckets and URLs of their owners."""

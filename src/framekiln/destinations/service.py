@@ -1,0 +1,104 @@
+"""What owners do with destinations: name them with a render, and see what became of the copies."""
+
+from collections.abc import Sequence
+
+from framekiln.db.pool import Connection, Database
+from framekiln.destinations import store
+from framekiln.destinations.encryption import CredentialEncryption
+from framekiln.destinations.errors import DestinationInvalid, OutputMissing
+from framekiln.destinations.events import DestinationEvents
+from framekiln.destinations.jobs import copy_job
+from framekiln.destinations.model import (
+    Destination,
+    DestinationError,
+    DestinationId,
+    DestinationRequest,
+    DestinationStatus,
+    PreparedDestination,
+)
+from framekiln.destinations.targets import public_address, settings_json, upload_target
+from framekiln.jobs.queue import JobQueue
+from framekiln.kit.clock import Clock
+from framekiln.kit.fetch import GuardedFetcher
+from framekiln.kit.guarded_transport import FetchRefused
+from framekiln.kit.ids import OrganizationId, new_uuid
+from framekiln.renders.model import Render, RenderStatus
+from framekiln.storage.errors import BucketCredentialsInvalid
+
+
+class Destinations:
+    """The destinations of all organizations, for their owners."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        jobs: JobQueue,
+        fetcher: GuardedFetcher,
+        encryption: CredentialEncryption,
+        events: DestinationEvents,
+        clock: Clock,
+    ) -> None:
+        self._database = database
+        self._jobs = jobs
+        self._fetcher = fetcher
+        self._encryption = encryption
+        self._events = events
+        self._clock = clock
+
+    async def prepare(self, requests: Sequence[DestinationRequest]) -> list[PreparedDestination]:
+        """Check addresses and the form of credentials, and encrypt them; store and send nothing."""
+        return [await self._prepared(each, number) for number, each in enumerate(requests)]
+
+    async def add(
+        self,
+        connection: Connection,
+        render: Render,
+        prepared: Sequence[PreparedDestination],
+        *,
+        resource_id: str,
+    ) -> None:
+        """Add destinations in the transaction that creates what is copied."""
+        if prepared:
+            now = self._clock.now()
+            await store.insert(connection, render, prepared, resource_id=resource_id, now=now)
+            # A video may share a film that is complete already.
+            await self.on_render_changed(connection, render)
+
+    async def find(self, organization_id: OrganizationId, resource_id: str) -> list[Destination]:
+        """Return the destinations of a render or video."""
+        async with self._database.connection() as connection:
+            return await store.list_of_resources(connection, organization_id, [resource_id])
+
+    async def on_render_changed(self, connection: Connection, render: Render) -> None:
+        """Queue the copies of an output that is complete; without one, they have failed."""
+        if not render.status.is_terminal:
+            return
+        pending = await store.list_pending(connection, render.id)
+        if render.status is RenderStatus.COMPLETE:
+            copies = [copy_job(each.id, each.organization_id) for each in pending]
+            await self._jobs.defer_many(connection, copies)
+            return
+        reason = "there is no output to copy, because the render failed: see its error"
+        error = DestinationError(OutputMissing.code, reason)
+        for each in pending:
+            failed = await store.finish(connection, each, DestinationStatus.FAILED, error=error)
+            if failed is not None:
+                await self._events.record(connection, failed)
+
+    async def _prepared(self, request: DestinationRequest, number: int) -> PreparedDestination:
+        field = f"destinations.{number}"
+        try:
+            # The id of the resource is not known yet; it changes nothing that is checked here.
+            await self._fetcher.check(upload_target(request, "id").url)
+        except (FetchRefused, BucketCredentialsInvalid) as error:
+            raise DestinationInvalid(f"{field}: {error.message}", field=field) from error
+        destination_id = DestinationId(new_uuid())
+        return PreparedDestination(
+            id=destination_id,
+            type=request.type,
+            address=public_address(request),
+            encrypted=await self._encryption.encrypt(
+                settings_json(request.settings), row_id=destination_id.bytes
+            ),
+        )
