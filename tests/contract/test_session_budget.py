@@ -16,13 +16,14 @@ from framekiln.engine.film_order import FilmOrder
 from framekiln.kit.cancellation import WorkCancelled, in_other_thread
 from framekiln.kit.confined.budget import (
     ChildBudget,
+    SessionPlace,
     child_budget,
     children_of,
     session_budget,
     sessions_of_one_film,
     set_child_budget,
 )
-from framekiln.kit.confined.errors import NoDecoderFree
+from framekiln.kit.confined.errors import NoDecoderFree, TooManySessions
 from framekiln.kit.confined.limits import SessionLimits
 from framekiln.kit.confined.session import ConfinedSession, SessionPool
 from tests.support.cancelled import outcome_when_cancelled
@@ -32,9 +33,11 @@ from tests.support.timeouts import FILM_LIMITS, TIMEOUT_S
 
 SOURCES = "tests.support.session_sources"
 READER = f"{SOURCES}:Reader"
+HOSTILE = f"{SOURCES}:Hostile"
 LIMITS = SessionLimits(
     request_s=TIMEOUT_S, memory_bytes=512 << 20, counted_bytes=1 << 30, wait_s=TIMEOUT_S
 )
+GREEDY = replace(LIMITS, memory_bytes=2 << 30, counted_bytes=512 << 20)
 
 
 class Sessions:
@@ -214,6 +217,89 @@ def test_further_sessions_of_a_film_count(make: Callable[..., Sessions]) -> None
         sessions.start("other")
         assert (sessions.admitted, sessions.waiting) == ([], 1)
     sessions.wait_for("other")
+
+
+def take_memory(session: ConfinedSession, file: Path) -> int:
+    """Let the child take and give back 800 MiB; return what it says."""
+    source = session.open(HOSTILE, file, {})
+    taken: int = source.ask({"do": "take_memory", "args": {"mib": 800}})["found"]
+    return taken
+
+
+def test_a_session_that_takes_more_counts_more(make: Callable[..., Sessions]) -> None:
+    sessions = make(memory_bytes=2 << 30)
+    with sessions.open(GREEDY) as session:
+        assert sessions.budget._used_bytes == 512 << 20
+        take_memory(session, sessions._file)
+        # It counts at the next request.
+        assert session.open(READER, sessions._file, {}).ask({}) == {"text": "a"}
+        assert sessions.budget._used_bytes >= 800 << 20
+    assert sessions.budget._used_bytes == 0
+
+
+def test_a_session_that_takes_too_much_goes_on_when_others_have_ended(
+    make: Callable[..., Sessions],
+) -> None:
+    sessions = make(memory_bytes=1 << 30)
+    read: list[str] = []
+
+    def go_on() -> None:
+        read.append(source.ask({"start": 2})["text"])
+
+    with sessions.open(GREEDY) as session:
+        source = session.open(READER, sessions._file, {})
+        with sessions.open(GREEDY) as other:
+            assert take_memory(session, sessions._file) == 800 << 20
+            waits = threading.Thread(target=go_on)
+            waits.start()
+            wait_until(lambda: sessions.waiting == 1)
+            # Its child has ended, and the other session goes on meanwhile.
+            assert session._process is None
+            assert other.open(READER, sessions._file, {}).ask({"start": 1}) == {"text": "b"}
+            assert read == []
+        waits.join(TIMEOUT_S)
+        assert read == ["c"]
+        assert session._starts == 1
+        assert sessions.budget._used_bytes >= 800 << 20
+
+
+def test_further_sessions_of_a_film_that_take_more_do_not_wait(
+    make: Callable[..., Sessions],
+) -> None:
+    sessions = make(memory_bytes=1 << 30)
+    with sessions_of_one_film(), sessions.open(GREEDY), sessions.open(GREEDY) as further:
+        take_memory(further, sessions._file)
+        assert further.open(READER, sessions._file, {}).ask({}) == {"text": "a"}
+        assert sessions.budget._used_bytes > 1 << 30
+
+
+def test_a_session_of_a_child_that_lies_about_its_memory_runs_alone() -> None:
+    budget = ChildBudget(children=2, memory_bytes=1 << 30)
+    place = SessionPlace(budget, 1 << 20)
+    assert place.take(TIMEOUT_S)
+    for lie in ("much", None, True, 1.5, -5):
+        place.note_memory(lie)
+        assert not place.must_wait()
+    assert budget._used_bytes == 1 << 20
+    place.note_memory(1 << 80)
+    assert not place.must_wait()
+    assert budget._used_bytes == 1 << 30
+    place.leave()
+    assert budget._used_bytes == 0
+
+
+def test_a_film_has_at_most_sixteen_sessions_at_a_time() -> None:
+    budget = ChildBudget(children=1, memory_bytes=1 << 30)
+    with sessions_of_one_film():
+        places = [SessionPlace(budget, 1 << 20) for _ in range(17)]
+        assert all(place.take(TIMEOUT_S) for place in places[:16])
+        with pytest.raises(TooManySessions, match="more than 16 pages"):
+            places[16].take(TIMEOUT_S)
+        places[3].leave()
+        assert places[16].take(TIMEOUT_S)
+        for place in places:
+            place.leave()
+    assert (budget._running, budget._used_bytes) == (0, 0)
 
 
 def test_a_film_with_pages_in_layers_needs_one_place(

@@ -64,6 +64,10 @@ class Hostile:
     def fill_memory(self) -> int:
         return len(bytearray(8 << 30))
 
+    def take_memory(self, mib: int) -> int:
+        """Use so much memory, and give it back."""
+        return len(b"1" * (mib << 20))
+
     def leave(self) -> None:
         os._exit(3)
 

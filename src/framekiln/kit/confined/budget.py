@@ -5,7 +5,8 @@ A child that waits has no process yet, and its own time limit has not begun. The
 the process, because its memory does.
 
 Sessions have a budget of their own. They last as long as films, so a large upload that has to run
-alone would wait for hours; and a film waits for children of its own while it has a session.
+alone would wait for hours; and a film waits for children of its own while it has a session. A
+session counts what most films need; one that takes more counts more, and waits if that is too much.
 """
 
 import asyncio
@@ -21,9 +22,13 @@ from pathlib import Path
 from typing import Final
 
 from framekiln.kit.cancellation import CHECK_EVERY_S, check_cancelled
+from framekiln.kit.confined.errors import TooManySessions
 
 _CONTAINER_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
 _MAX_SESSIONS: Final = 32
+_MAX_FILM_SESSIONS: Final = 16
+# What a session counts grows in such steps.
+_STEP_BYTES: Final = 256 << 20
 
 
 @dataclass(eq=False)
@@ -107,11 +112,29 @@ class ChildBudget:
         # A child that is allowed more than the whole budget runs alone.
         waiter.memory_bytes = min(waiter.memory_bytes, self._memory_bytes)
         with self._lock:
+            if waiter.group.running >= _MAX_FILM_SESSIONS:
+                raise TooManySessions(
+                    f"the film reads media of more than {_MAX_FILM_SESSIONS} pages at a time:"
+                    " show fewer layers with pages together, or use layers of type video"
+                )
             if waiter.group.running:
                 self._give_place(waiter)
             else:
                 self._queues.setdefault(waiter.owner, deque()).append(waiter)
                 self._admit()
+
+    def grow(self, waiter: _Waiter, memory_bytes: int) -> bool:
+        """Count more for a child that has a place; return False if others leave too little."""
+        with self._lock:
+            more_bytes = min(memory_bytes, self._memory_bytes) - waiter.memory_bytes
+            # One that has the whole budget has nothing to wait for.
+            is_free = more_bytes <= max(0, self._memory_bytes - self._used_bytes)
+            # A film must not wait for itself.
+            if is_free or waiter.group.running > 1:
+                waiter.memory_bytes += more_bytes
+                self._used_bytes += more_bytes
+                return True
+            return False
 
     def leave(self, waiter: _Waiter) -> None:
         """Take the place of a child back, or remove it from the queue."""
@@ -164,12 +187,29 @@ class SessionPlace:
         self._admitted = threading.Event()
         group = _group.get() or _SessionGroup()
         self._waiter = _Waiter(_owner.get(), memory_bytes, self._admitted.set, group)
+        self._needed_bytes = memory_bytes
+
+    def note_memory(self, used_bytes: object) -> None:
+        """Note what the child says it has taken at most; anything but a number is ignored."""
+        if type(used_bytes) is int:
+            steps = -(-used_bytes // _STEP_BYTES)
+            self._needed_bytes = max(self._needed_bytes, steps * _STEP_BYTES)
+
+    def must_wait(self) -> bool:
+        """Whether the child has taken more than the budget has left, so that others go first.
+
+        Then end the child, leave, and take the place again, which counts all of it.
+        """
+        if not self._waiter.has_place or self._needed_bytes <= self._waiter.memory_bytes:
+            return False
+        return not self._budget.grow(self._waiter, self._needed_bytes)
 
     def take(self, within_s: float) -> bool:
         """Wait for the place, unless it is taken; return False if there is none in time."""
         if self._waiter.has_place:
             return True
         deadline = time.monotonic() + within_s
+        self._waiter.memory_bytes = self._needed_bytes
         self._budget.enter(self._waiter)
         is_in_time = False
         try:

@@ -41,6 +41,12 @@ class NoDecoderFree(Unavailable):
     code = "no_decoder_free"
 
 
+class TooManySessions(CompositionFailed):
+    """A film reads media of too many pages at the same time."""
+
+    code = "too_many_sessions"
+
+
 def describe_error(error: BaseException) -> dict[str, Any]:
     """Return an error in the child's message format."""
     limit = _limit_behind(error)

@@ -38,7 +38,7 @@ class SessionLimits:
     total_cpu_s: int = 24 * 3600
     memory_bytes: int = 4 << 30
     counted_bytes: int = 1 << 30
-    """What it counts in the budget: what most films need. Few come near the limit."""
+    """What it counts in the budget: what most films need. It counts more when it takes more."""
     wait_s: float = 1800
     """How long it waits for a place in the budget."""
     open_sources: int = 64

@@ -154,6 +154,10 @@ class ConfinedSession(Closeable):
 
     def _ensure_open(self, source: "SessionSource") -> dict[str, Any]:
         """Open a source, unless it is; return its facts."""
+        if self._place.must_wait():
+            # It goes on in a new child, when others have ended.
+            self.close()
+            self._starts -= 1
         if source.number in self._open:
             self._open.move_to_end(source.number)
             return source.facts
@@ -255,6 +259,7 @@ class ConfinedSession(Closeable):
             # The child is in the middle of an answer.
             self._stop()
             raise
+        self._place.note_memory(answer.get("peak_bytes"))
         if failure is not None:
             raise failure
         return self._result(source, answer)

@@ -63,7 +63,7 @@ class _Server:
                 response = {"result": self._carry_out(*received)}
             except BaseException as error:
                 response = {"error": describe_error(error)}
-            self.send(response)
+            self.send({**response, "peak_bytes": _peak_bytes()})
 
     def send(self, words: dict[str, Any]) -> None:
         """Send one message."""
@@ -166,6 +166,11 @@ class _PassedFile:
         while end * BLOCK_BYTES < wanted and self._present[end]:
             end += 1
         return end * BLOCK_BYTES
+
+
+def _peak_bytes() -> int:
+    """Return the most memory that this process has taken, with that of its frames."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _limit_cpu(request_cpu_s: int) -> None:
