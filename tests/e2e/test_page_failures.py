@@ -63,6 +63,11 @@ class BrowserHarness:
             film = make_film(order, browser, self._path, limits=limits)
         return film, [colour_at(frame.rgb, 310, 170) for frame in decode_frames(self._path)]
 
+    def film_good_page(self) -> None:
+        """Show that the browser still films pages, whatever others did in it."""
+        _, colours = self.film("<script>document.body.style.background = '#0f0'</script>")
+        assert colours == [GREEN] * 10
+
     def film_within(self, limit_s: float, body: str) -> None:
         """Film such a page, with a limit for each of its steps."""
         self.film(body, replace(FILM_LIMITS, settle_s=limit_s, frame_s=limit_s))
@@ -72,15 +77,18 @@ class BrowserHarness:
 def shared_harness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserHarness]:
     harness = BrowserHarness(tmp_path_factory.mktemp("films") / "film.mp4")
     yield harness
+    harness.film_good_page()
     harness.warm.close()
 
 
 @pytest.fixture
 def harness(shared_harness: BrowserHarness) -> Iterator[BrowserHarness]:
-    """After each test, the same warm browser films a good page."""
+    """After each test, the same warm browser films a good page.
+
+    Tests of pages that end by themselves use `shared_harness`: the next test films a page as well.
+    """
     yield shared_harness
-    _, colours = shared_harness.film("<script>document.body.style.background = '#0f0'</script>")
-    assert colours == [GREEN] * 10
+    shared_harness.film_good_page()
 
 
 THROWING = {
@@ -103,23 +111,23 @@ THROWING = {
 
 @pytest.mark.parametrize(("script", "reason"), THROWING.values(), ids=THROWING)
 def test_a_page_that_throws_fails_with_its_message(
-    harness: BrowserHarness, script: str, reason: str
+    shared_harness: BrowserHarness, script: str, reason: str
 ) -> None:
     with pytest.raises(PageThrew) as raised:
-        harness.film(f"<script>{script}</script>")
+        shared_harness.film(f"<script>{script}</script>")
     assert reason in raised.value.message
     assert raised.value.code == "page_threw"
 
 
-def test_a_long_thrown_text_is_truncated(harness: BrowserHarness) -> None:
+def test_a_long_thrown_text_is_truncated(shared_harness: BrowserHarness) -> None:
     with pytest.raises(PageThrew) as raised:
-        harness.film("<script>throw new Error('x'.repeat(5_000_000))</script>")
+        shared_harness.film("<script>throw new Error('x'.repeat(5_000_000))</script>")
     assert "Error: xxx" in raised.value.message
     assert len(raised.value.message) < 2000
 
 
-def test_an_error_handled_by_the_page_is_ignored(harness: BrowserHarness) -> None:
-    _, colours = harness.film(
+def test_an_error_handled_by_the_page_is_ignored(shared_harness: BrowserHarness) -> None:
+    _, colours = shared_harness.film(
         "<script>onerror = () => true; setTimeout(() => { throw new Error('fine') }, 100)</script>"
     )
     assert colours == [BLUE] * 10
@@ -200,9 +208,11 @@ LEAVING = {
 
 
 @pytest.mark.parametrize(("body", "where"), LEAVING.values(), ids=LEAVING)
-def test_a_page_that_navigates_away_fails(harness: BrowserHarness, body: str, where: str) -> None:
+def test_a_page_that_navigates_away_fails(
+    shared_harness: BrowserHarness, body: str, where: str
+) -> None:
     with pytest.raises(PageLeft) as raised:
-        harness.film(body)
+        shared_harness.film(body)
     assert where in raised.value.message
     assert raised.value.code == "page_left"
 
@@ -228,8 +238,8 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("script", HARMLESS.values(), ids=HARMLESS)
-def test_unusual_pages_are_filmed(harness: BrowserHarness, script: str) -> None:
-    _, colours = harness.film(f"<script>{script}</script>")
+def test_unusual_pages_are_filmed(shared_harness: BrowserHarness, script: str) -> None:
+    _, colours = shared_harness.film(f"<script>{script}</script>")
     assert colours == [BLUE] * 10
 
 
@@ -248,26 +258,26 @@ SPOILING = {
 
 @pytest.mark.parametrize("script", SPOILING.values(), ids=SPOILING)
 def test_a_page_that_overwrites_builtins_is_filmed_or_named(
-    harness: BrowserHarness, script: str
+    shared_harness: BrowserHarness, script: str
 ) -> None:
     """What we run inside the page may need them too; then the reason says what is missing."""
     try:
-        _, colours = harness.film(f"<script>{script}</script>")
+        _, colours = shared_harness.film(f"<script>{script}</script>")
     except PageThrew as error:
         assert "Error" in error.message  # noqa: PT017
     else:
         assert colours == [BLUE] * 10
 
 
-def test_a_page_without_a_duration_fails(harness: BrowserHarness, tmp_path: Path) -> None:
-    with harness.warm.use("owner") as browser, pytest.raises(LengthUnknown) as raised:
+def test_a_page_without_a_duration_fails(shared_harness: BrowserHarness, tmp_path: Path) -> None:
+    with shared_harness.warm.use("owner") as browser, pytest.raises(LengthUnknown) as raised:
         make_film(FilmOrder("<p>x", width_px=320, height_px=180), browser, tmp_path / "x.mp4")
     assert "data-duration-ms" in raised.value.message
 
 
-def test_a_film_over_its_time_limit_fails(harness: BrowserHarness) -> None:
+def test_a_film_over_its_time_limit_fails(shared_harness: BrowserHarness) -> None:
     with pytest.raises(FilmTookTooLong) as raised:
-        harness.film("<p>x", FilmLimits(whole_s=0))
+        shared_harness.film("<p>x", FilmLimits(whole_s=0))
     assert raised.value.message == "not finished after 0 s, at frame 0 of 10"
 
 
