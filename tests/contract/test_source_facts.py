@@ -16,6 +16,7 @@ from framekiln.engine.film_order import FilmOrder
 from framekiln.engine.layers.fetched_sources import fetch_sources
 from framekiln.engine.layers.renderer import resolve_film
 from framekiln.engine.page.host import PageHost
+from framekiln.engine.page.renderer import open_page_renderer
 from framekiln.kit.errors import FramekilnError
 from framekiln.media.decode.frame_source import FrameSource
 from framekiln.media.errors import UnreadableMedia
@@ -150,7 +151,7 @@ def test_pages_and_plans_have_the_same_facts_of_a_source(
 
 @pytest.mark.parametrize("name", PLAYED)
 def test_an_element_lasts_as_long_as_its_layer(
-    browser: Browser, assets: LocalAssets, tmp_path: Path, name: str
+    browser: Browser, assets: LocalAssets, name: str
 ) -> None:
     kind, _, duration_s, *_ = FACTS[name]
     element = "ef-audio" if kind == "audio" else "ef-video"
@@ -159,8 +160,9 @@ def test_an_element_lasts_as_long_as_its_layer(
     html = f"""<ef-timegroup {length} style="width: 60px; height: 60px">
       <{element} src="{MEDIA_ORIGIN}{name}"></{element}></ef-timegroup>"""
     order = FilmOrder(html, fps=Fraction(50), assets=assets)
-    made = make_film(order, browser, tmp_path / "film.mp4", limits=FILM_LIMITS)
-    assert made.plan.timeline.frame_count == ceil(Fraction(str(duration_s or 1)) * 50)
+    with open_page_renderer(order, browser, FILM_LIMITS) as opened:
+        timeline = opened.plan.timeline
+    assert timeline.frame_count == ceil(Fraction(str(duration_s or 1)) * 50)
 
 
 @pytest.mark.parametrize(
