@@ -8,7 +8,7 @@ from typing import Any
 import av
 import pytest
 
-from framekiln.capture.browser import open_browser
+from framekiln.capture.browser import Browser
 from framekiln.capture.network import PageNetwork, Resource
 from framekiln.capture.page import FrameSize, open_page
 from framekiln.media.segments.outline import make_outline
@@ -67,7 +67,9 @@ window.renderReady = compare();
 """
 
 
-def compared(source: Path, rendition: Rendition, segment: bytes) -> dict[str, Any]:
+def compared(
+    browser: Browser, source: Path, rendition: Rendition, segment: bytes
+) -> dict[str, Any]:
     """Have a page decode a first segment in two ways; return length and largest error of each."""
     with av.open(str(source)) as container:
         config = list(container.streams.audio[0].codec_context.extradata or b"")
@@ -76,7 +78,7 @@ def compared(source: Path, rendition: Rendition, segment: bytes) -> dict[str, An
     page = Resource(f"<!doctype html><script>{script}</script>".encode(), "text/html")
     found = {"source": source.read_bytes(), "header": rendition.init, "segment": segment}
     network = PageNetwork(page, lambda url: Resource(found[url.rsplit("/", 1)[1]], "audio/mp4"))
-    with open_browser() as browser, open_page(browser, FrameSize(320, 180)) as opened:
+    with open_page(browser, FrameSize(320, 180)) as opened:
         opened.load(network, settle_within_s=TIMEOUT_S)
         errors: dict[str, Any] = opened.evaluate("window.errors")
     return errors
@@ -85,7 +87,7 @@ def compared(source: Path, rendition: Rendition, segment: bytes) -> dict[str, An
 @pytest.mark.spec("4.3")
 @pytest.mark.parametrize("rate_hz", [44_100, 48_000])
 def test_the_first_segment_of_a_page_is_heard_as_the_source_is(
-    tmp_path: Path, rate_hz: int
+    browser: Browser, tmp_path: Path, rate_hz: int
 ) -> None:
     """The frame that the first one overlaps was left out, so that the sound was faded in."""
     clip = Clip(video_codec=None, duration_s=Fraction(3), sample_rate_hz=rate_hz)
@@ -94,9 +96,10 @@ def test_the_first_segment_of_a_page_is_heard_as_the_source_is(
     assert rendition is not None
     assert rendition.is_copy
     length = rendition.bounds[1]
-    primed = compared(source, rendition, make_segment(source, rendition, 1, is_primed=True))
+    segment = make_segment(source, rendition, 1, is_primed=True)
+    primed = compared(browser, source, rendition, segment)
     assert primed == {"whole": [length, 0], "frames": [length, 0]}
-    plain = compared(source, rendition, make_segment(source, rendition, 1))
+    plain = compared(browser, source, rendition, make_segment(source, rendition, 1))
     assert [found for found, _ in plain.values()] == [length, length]
     assert all(worst > 0.1 for _, worst in plain.values())
 

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import pytest
 from PIL import Image
 
-from framekiln.capture.browser import open_browser
+from framekiln.capture.browser import Browser
 from framekiln.capture.network import (
     MAX_BODY_BYTES,
     PageNetwork,
@@ -193,7 +193,7 @@ window.renderReady = compare();</script>"""
 
 
 @pytest.mark.spec("4.4")
-def test_files_over_64_mib_are_served_whole_and_in_ranges(tmp_path: Path) -> None:
+def test_files_over_64_mib_are_served_whole_and_in_ranges(browser: Browser, tmp_path: Path) -> None:
     """Once, an answer of 90 MiB hung the film for ever; then, it was refused."""
     size = MAX_BODY_BYTES + (1 << 20) + 1
     path = tmp_path / "large"
@@ -205,7 +205,7 @@ def test_files_over_64_mib_are_served_whole_and_in_ranges(tmp_path: Path) -> Non
     network = PageNetwork(
         Resource(LARGE.encode(), "text/html"), lambda _url: file_resource(path, "video/mp4")
     )
-    with open_browser() as browser, open_page(browser, FrameSize(320, 180)) as page:
+    with open_page(browser, FrameSize(320, 180)) as page:
         page.load(network, settle_within_s=TIMEOUT_S)
         assert page.evaluate("document.title") == f"{size},7,9,206,8"
     assert network.refused == []
@@ -227,7 +227,7 @@ window.renderReady = look();</script>"""
 
 
 @pytest.mark.spec("4.3")
-def test_pictures_and_workers_get_files_of_10_mib_whole(tmp_path: Path) -> None:
+def test_pictures_and_workers_get_files_of_10_mib_whole(browser: Browser, tmp_path: Path) -> None:
     """Only `fetch` of the page itself can put pieces together."""
     path = tmp_path / "large.bmp"
     picture = Image.new("RGB", (1900, 1900), "red")
@@ -236,7 +236,7 @@ def test_pictures_and_workers_get_files_of_10_mib_whole(tmp_path: Path) -> None:
     network = PageNetwork(
         Resource(PICTURE.encode(), "text/html"), lambda _url: file_resource(path, "image/bmp")
     )
-    with open_browser() as browser, open_page(browser, FrameSize(320, 180)) as page:
+    with open_page(browser, FrameSize(320, 180)) as page:
         page.load(network, settle_within_s=TIMEOUT_S)
         # The first row of the picture is the last one in the file.
         assert page.evaluate("document.title") == f"0,0,255,255,{path.stat().st_size}"

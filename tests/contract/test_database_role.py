@@ -6,7 +6,8 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -23,13 +24,27 @@ needs_root = pytest.mark.skipif(
 NOBODY = 65534
 
 
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
+@contextmanager
+def new_open_folder() -> Iterator[Path]:
     """A folder that every user may enter, as that of a service of root was."""
     folder = Path(tempfile.mkdtemp(prefix="framekiln-test-"))
     folder.chmod(0o711)
     yield folder
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    with new_open_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+async def new_server() -> AsyncIterator[EmbeddedPostgres]:
+    """A server that was never started before; tests only look at it."""
+    with new_open_folder() as folder:
+        async with running(folder / "pg") as postgres:
+            yield postgres
 
 
 def log_in_as(uid: int, conninfo: str) -> str:
@@ -87,34 +102,33 @@ async def ask(postgres: EmbeddedPostgres, query: str) -> list[tuple[object, ...]
         return await (await connection.execute(query)).fetchall()
 
 
-async def test_the_service_is_no_superuser_and_can_migrate(open_folder: Path) -> None:
-    async with running(open_folder / "pg") as postgres:
-        rights = "rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls"
-        roles = await ask(postgres, f"SELECT {rights} FROM pg_roles WHERE rolname = current_user")
-        assert roles == [(False,) * 5]
-        assert await asyncio.to_thread(migrate, postgres.conninfo)
-        assert await asyncio.to_thread(pending, postgres.conninfo) == []
-        for hostile in ("COPY note FROM PROGRAM 'id'", "SELECT pg_read_file('/etc/passwd')"):
-            with pytest.raises(psycopg.errors.Error):
-                await ask(postgres, hostile)
+async def test_the_service_is_no_superuser_and_can_migrate(new_server: EmbeddedPostgres) -> None:
+    rights = "rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls"
+    roles = await ask(new_server, f"SELECT {rights} FROM pg_roles WHERE rolname = current_user")
+    assert roles == [(False,) * 5]
+    assert await asyncio.to_thread(migrate, new_server.conninfo)
+    assert await asyncio.to_thread(pending, new_server.conninfo) == []
+    for hostile in ("COPY note FROM PROGRAM 'id'", "SELECT pg_read_file('/etc/passwd')"):
+        with pytest.raises(psycopg.errors.Error):
+            await ask(new_server, hostile)
 
 
-async def test_logins_need_the_password_and_are_never_the_superuser(open_folder: Path) -> None:
-    async with running(open_folder / "pg") as postgres:
-        for change in ({"passfile": "/dev/null"}, {"user": "framekiln"}, {"dbname": "postgres"}):
-            refused = psycopg.conninfo.make_conninfo(postgres.conninfo, **change)
-            with pytest.raises(psycopg.OperationalError, match=r"password|pg_hba"):
-                await psycopg.AsyncConnection.connect(refused)
+async def test_logins_need_the_password_and_are_never_the_superuser(
+    new_server: EmbeddedPostgres,
+) -> None:
+    for change in ({"passfile": "/dev/null"}, {"user": "framekiln"}, {"dbname": "postgres"}):
+        refused = psycopg.conninfo.make_conninfo(new_server.conninfo, **change)
+        with pytest.raises(psycopg.OperationalError, match=r"password|pg_hba"):
+            await psycopg.AsyncConnection.connect(refused)
 
 
 @needs_root
-async def test_no_other_local_user_reaches_the_database(open_folder: Path) -> None:
-    async with running(open_folder / "pg") as postgres:
-        assert "connected" in log_in_as(SERVICE_ID, postgres.conninfo)
-        as_superuser = psycopg.conninfo.make_conninfo(postgres.conninfo, user="framekiln")
-        for uid in (NOBODY, DATABASE_ID + 1000, SERVICE_ID):
-            assert "connected" not in log_in_as(uid, as_superuser)
-        assert "Permission denied" in log_in_as(NOBODY, postgres.conninfo)
+async def test_no_other_local_user_reaches_the_database(new_server: EmbeddedPostgres) -> None:
+    assert "connected" in log_in_as(SERVICE_ID, new_server.conninfo)
+    as_superuser = psycopg.conninfo.make_conninfo(new_server.conninfo, user="framekiln")
+    for uid in (NOBODY, DATABASE_ID + 1000, SERVICE_ID):
+        assert "connected" not in log_in_as(uid, as_superuser)
+    assert "Permission denied" in log_in_as(NOBODY, new_server.conninfo)
 
 
 @needs_root
