@@ -11,9 +11,9 @@ from av.video.frame import PictureType, VideoFrame
 from av.video.stream import VideoStream
 
 from framekiln.capture.browser import Browser
+from framekiln.engine.film import open_renderer
 from framekiln.engine.film_order import FilmLimits, FilmOrder
 from framekiln.engine.film_plan import cut_slices
-from framekiln.engine.renderer import open_renderer
 from framekiln.media.encode.film_encoder import VideoSettings, configure_video
 from tests.bench.cpu import process_cpu_s
 

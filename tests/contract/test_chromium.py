@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from framekiln.capture.browser import Browser, open_browser
+from framekiln.capture.browser import Browser, WarmBrowser, open_browser
 from framekiln.capture.errors import BrowserDied, PageBlocked, PageThrew, ProtocolError
 from framekiln.capture.framebuffer import Block, Framebuffer, FramebufferNotFound, locate
 from framekiln.capture.grabber import Grabber, GrabMethod, RawPixelsDiffer, prepare_grabber
@@ -23,7 +23,6 @@ from framekiln.capture.network import PageNetwork, Resource, no_resources
 from framekiln.capture.page import FrameSize, Page, open_page
 from framekiln.capture.process_tree import descendants, process_type, processes_of_type
 from framekiln.capture.sandbox import Confinement, strongest_confinement
-from framekiln.capture.warm_browser import WarmBrowser
 from framekiln.engine.film import FilmResult, make_film
 from framekiln.engine.film_order import FilmOrder
 from framekiln.engine.film_threads import CheckAlive, FilmThreadPool

@@ -12,10 +12,9 @@ from framekiln.engine.assets import LocalAsset
 from framekiln.engine.composed.drawing_page import open_drawing_page
 from framekiln.engine.composed.errors import NotComposable
 from framekiln.engine.composed.proof import Likeness
-from framekiln.engine.film import FilmResult, make_film
+from framekiln.engine.film import FilmResult, make_film, open_renderer
 from framekiln.engine.film_order import FilmOrder, PageMethod
 from framekiln.engine.page.renderer import open_page_renderer
-from framekiln.engine.renderer import open_renderer
 from framekiln.kit.errors import InvalidInput
 from tests.support.composed_pages import likenesses
 from tests.support.golden import FOLDER, GoldenComposition

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from framekiln.capture.browser import Browser, open_browser
+from framekiln.capture.browser import Browser, WarmBrowser, open_browser
 from framekiln.capture.errors import (
     BrowserTimeout,
     PageBlocked,
@@ -27,7 +27,6 @@ from framekiln.capture.errors import (
     PageThrew,
 )
 from framekiln.capture.sandbox import Confinement, strongest_confinement
-from framekiln.capture.warm_browser import WarmBrowser
 from framekiln.engine.errors import FilmTookTooLong, LengthUnknown
 from framekiln.engine.film import FilmResult, make_film
 from framekiln.engine.film_order import FilmLimits, FilmOrder

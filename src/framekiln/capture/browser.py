@@ -2,6 +2,9 @@
 
 No other module starts Chromium. A browser is owned by one thread. If it uses more than its limits,
 it is killed, and `name_cause` turns the errors that follow into the one that says why.
+
+`WarmBrowser` keeps running between pages of one owner, and is replaced when unhealthy. Its thread
+must outlive the browser, because the sandbox dies with it.
 """
 
 import fcntl
@@ -10,7 +13,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -240,3 +243,50 @@ def _end_failed_start(process: subprocess.Popen[bytes], connection: CdpConnectio
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     connection.close()
+
+
+# Chromium grows a little with every page; a restart takes about a tenth of a second.
+_PAGES_PER_BROWSER: Final = 100
+
+
+class WarmBrowser:
+    """Provides its browser to one user at a time, and never one browser to two owners."""
+
+    def __init__(self, limits: BrowserLimits | None = None) -> None:
+        self._limits = limits
+        self._open = ExitStack()
+        self._browser: Browser | None = None
+        self._owner: Hashable = None
+        self._pages_left = 0
+
+    def start(self) -> None:
+        """Start a browser that has no owner yet, unless one is running."""
+        if self._browser is None or not self._browser.is_alive:
+            self.close()
+            self._browser = self._open.enter_context(open_browser(limits=self._limits))
+            self._pages_left = _PAGES_PER_BROWSER
+
+    @contextmanager
+    def use(self, owner: Hashable) -> Iterator[Browser]:
+        """Provide a healthy browser that has shown pages of this owner only.
+
+        Any error closes it.
+        """
+        is_slow = self._browser is not None and self._browser.is_slow
+        if self._owner not in (None, owner) or self._pages_left <= 0 or is_slow:
+            self.close()
+        self.start()
+        assert self._browser is not None
+        self._owner = owner
+        self._pages_left -= 1
+        try:
+            with self._browser.name_cause():
+                yield self._browser
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the browser, if there is one."""
+        self._browser = self._owner = None
+        self._open.close()

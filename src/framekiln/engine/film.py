@@ -1,31 +1,116 @@
 """Makes a film or a still in this process, with the same renderers that workers use.
 
 `framekiln render` calls it: it needs no organization, no database and no HTTP.
+
+Renderers of pages and of layers share one protocol; `open_renderer` opens either.
 """
 
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Protocol
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import FrameStalled
+from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.grabber import RawPixelsDiffer
+from framekiln.engine.audio_clips import AudioClips, PageAudio
 from framekiln.engine.audio_mix import mix_audio
-from framekiln.engine.film_order import FilmLimits, FilmOrder
-from framekiln.engine.film_plan import CaptureRecord, FilmPlan, FilmSlice, cut_slices
-from framekiln.engine.renderer import FilmRenderer, open_renderer
+from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod, StillMoment
+from framekiln.engine.film_plan import CaptureRecord, FilmDigests, FilmPlan, FilmSlice, cut_slices
+from framekiln.engine.page.renderer import open_page_renderer
 from framekiln.kit.atomic_file import READABLE_BY_ALL
+from framekiln.kit.confined.budget import sessions_of_one_film
 from framekiln.kit.confined.job_folders import open_job_folders
 from framekiln.kit.confined.run import run_in_sandbox
 from framekiln.kit.confined.sandbox import strongest_sandbox
 from framekiln.media.images.stills import StillFormat, encode_still
 from framekiln.media.remux.assemble import assemble
 from framekiln.media.remux.confined_join import join_order
+
+
+class FilmRenderer(Protocol):
+    """Renders a composition slice by slice; owned by one thread."""
+
+    plan: FilmPlan
+    is_declarative: bool
+    """Whether any frame can be shown without showing those before it."""
+
+    @property
+    def next_frame(self) -> int:
+        """The first frame that can still be shown."""
+        ...
+
+    @property
+    def has_copied(self) -> bool:
+        """Whether a slice so far has packets of a source in it."""
+        ...
+
+    @property
+    def is_cacheable(self) -> bool:
+        """Whether the digests cover every input of what was rendered so far."""
+        ...
+
+    def digests(self, slices: Sequence[FilmSlice]) -> FilmDigests:
+        """Return the digests of the inputs of slices, and of the sound."""
+        ...
+
+    def render_slice(self, slice_: FilmSlice, path: Path, shown: Callable[[int], None]) -> None:
+        """Write one slice; it must not begin before `next_frame`."""
+        ...
+
+    def render_still(self, moment: StillMoment) -> Pixels:
+        """Return one frame as BGRA."""
+        ...
+
+    def audio_clips(self) -> AudioClips:
+        """Return the audible parts of sources, once the last frame was shown."""
+        ...
+
+    def save_page_audio(self, folder: Path) -> tuple[PageAudio, ...]:
+        """Write the page's own sound into files, once its last frame was shown."""
+        ...
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return the warnings for the film's owner."""
+        ...
+
+    def take_record(self) -> CaptureRecord:
+        """Return how the frames since the last call were made."""
+        ...
+
+
+@contextmanager
+def open_renderer(
+    order: FilmOrder, browser: Browser, limits: FilmLimits, *, fallback_reason: str | None = None
+) -> Iterator[FilmRenderer]:
+    """Open the renderer for the order, ready for its first frame."""
+    with (
+        sessions_of_one_film(),
+        _opened(order, browser, limits, fallback_reason=fallback_reason) as renderer,
+    ):
+        yield renderer
+
+
+def _opened(
+    order: FilmOrder, browser: Browser, limits: FilmLimits, *, fallback_reason: str | None
+) -> AbstractContextManager[FilmRenderer]:
+    if order.layers is None and order.page_method is PageMethod.FILMED:
+        return open_page_renderer(order, browser, limits, fallback_reason=fallback_reason)
+    # Filmed pages do not need the compositor and its libraries.
+    if order.layers is None:
+        from framekiln.engine.composed.renderer import open_composed_renderer  # noqa: PLC0415
+
+        return open_composed_renderer(order, browser, limits, fallback_reason=fallback_reason)
+    from framekiln.engine.layers.renderer import open_layer_renderer  # noqa: PLC0415
+
+    return open_layer_renderer(order, browser, limits, fallback_reason=fallback_reason)
+
 
 Report = Callable[[int, int], None]
 """Called with the frames done and the frame count. An exception stops the film."""

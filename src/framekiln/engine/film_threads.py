@@ -7,10 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
-from framekiln.capture.browser import Browser
+from framekiln.capture.browser import Browser, WarmBrowser
 from framekiln.capture.browser_limits import BrowserLimits
 from framekiln.capture.errors import BrowserDied, PageBlocked, PageCrashed
-from framekiln.capture.warm_browser import WarmBrowser
 from framekiln.kit.cancellation import check_cancelled, run_in_executor
 from framekiln.kit.confined.budget import children_of
 from framekiln.kit.errors import CompositionFailed

@@ -35,8 +35,7 @@ from framekiln.files.part_join import check_md5, write_joined
 from framekiln.files.worker import FileWorker, TakenFile
 from framekiln.jobs.failures import Failure, fail_on_last_attempt, retry_while_database_down
 from framekiln.jobs.model import JobContext
-from framekiln.jobs.progress import ProgressReporter
-from framekiln.jobs.wanted import WorkUnwanted, run_while_wanted
+from framekiln.jobs.progress import ProgressReporter, WorkUnwanted, run_while_wanted
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.errors import FramekilnError

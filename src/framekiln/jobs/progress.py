@@ -1,10 +1,11 @@
-"""Reports the progress of a job, from any thread to the database, a few times a second.
+"""Reports the progress of a job, and stops its work once nobody wants the result.
 
-Only the latest value is sent. A report may be lost, and none delays the work.
+Reports go from any thread to the database, a few times a second. Only the latest value is sent. A
+report may be lost, and none delays the work.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
@@ -12,6 +13,43 @@ from typing import Any, Final, Generic, Self, TypeVar
 from psycopg.errors import ForeignKeyViolation
 
 from framekiln.db.pool import DatabaseUnavailable
+
+ResultT = TypeVar("ResultT")
+
+_CHECK_EVERY_S: Final = 0.5
+
+
+class WorkUnwanted(Exception):
+    """The work was stopped, because nobody wants it any more."""
+
+
+async def run_while_wanted(
+    work: Coroutine[Any, Any, ResultT], is_wanted: Callable[[], Awaitable[bool]]
+) -> ResultT:
+    """Run `work`; if it is not wanted any more, cancel it within a second and raise."""
+    working = asyncio.create_task(work)
+    unwanted = asyncio.create_task(_wait_until_unwanted(is_wanted))
+    try:
+        await asyncio.wait([working, unwanted], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        is_stopped = not working.done()
+        working.cancel()
+        unwanted.cancel()
+        await asyncio.gather(working, unwanted, return_exceptions=True)
+    if is_stopped:
+        unwanted.result()
+        # What the work raised meanwhile, such as for a row that is gone, does not matter.
+        raise WorkUnwanted
+    return working.result()
+
+
+async def _wait_until_unwanted(is_wanted: Callable[[], Awaitable[bool]]) -> None:
+    while True:
+        with suppress(DatabaseUnavailable):
+            if not await is_wanted():
+                return
+        await asyncio.sleep(_CHECK_EVERY_S)
+
 
 _REPORT_INTERVAL_S: Final = 0.25
 

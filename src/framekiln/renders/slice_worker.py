@@ -15,10 +15,10 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.grabber import RawPixelsDiffer
 from framekiln.engine.audio_clips import AudioClips
 from framekiln.engine.audio_mix import mix_audio
+from framekiln.engine.film import FilmRenderer, open_renderer
 from framekiln.engine.film_order import FilmLimits, FilmOrder
 from framekiln.engine.film_plan import FilmPlan, FilmSlice, cut_slices
 from framekiln.engine.film_threads import CheckAlive
-from framekiln.engine.renderer import FilmRenderer, open_renderer
 from framekiln.jobs.model import JobContext
 from framekiln.jobs.queue import JobQueue
 from framekiln.renders.cache import RenderCache, film_digest

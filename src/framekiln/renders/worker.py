@@ -19,9 +19,8 @@ from framekiln.engine.audio_clips import AudioClips
 from framekiln.engine.film_plan import FilmPlan, FilmSlice
 from framekiln.jobs.failures import Failure, fail_on_last_attempt
 from framekiln.jobs.model import JobContext
-from framekiln.jobs.progress import ProgressReporter
+from framekiln.jobs.progress import ProgressReporter, WorkUnwanted, run_while_wanted
 from framekiln.jobs.queue import JobQueue
-from framekiln.jobs.wanted import WorkUnwanted, run_while_wanted
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import RenderId
 from framekiln.quotas.model import Quota, QuotaExceeded

@@ -17,8 +17,8 @@ from framekiln.composition.layers import (
     resolve,
     state_at,
 )
+from framekiln.composition.layers.boxes import map_point
 from framekiln.composition.layers.numbers import as_json_number
-from framekiln.composition.layers.transform import map_point
 from framekiln.composition.layers.values import SubtitlesLayer, TextLayer, VisualLayer
 from framekiln.kit.fair_threads import FairThreads
 from framekiln.kit.ids import OrganizationId

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from framekiln.capture.browser import WarmBrowser
 from framekiln.capture.browser_limits import BrowserLimits
 from framekiln.capture.errors import BrowserTimeout, PageBlocked, PageNeverSettled, PageOverLimit
-from framekiln.capture.warm_browser import WarmBrowser
 from framekiln.engine.film import make_film
 from framekiln.engine.film_order import FilmLimits, FilmOrder
 from tests.support.looks import colour_at, decode_frames

@@ -10,6 +10,7 @@ from math import floor
 from typing import Final
 
 from framekiln.composition.layers.audio import LayerAudio, ducked_gain
+from framekiln.composition.layers.boxes import map_point
 from framekiln.composition.layers.colours import Colour
 from framekiln.composition.layers.config_json import even_side, sized_layers
 from framekiln.composition.layers.curves import Curve, curves_of
@@ -24,7 +25,6 @@ from framekiln.composition.layers.resolved import Dissolve, ResolvedLayer, Resol
 from framekiln.composition.layers.sources import PixelSize, SourceFactsByUrl
 from framekiln.composition.layers.state import LayerState, state_at
 from framekiln.composition.layers.styles import Shadow, TextStyle
-from framekiln.composition.layers.transform import map_point
 from framekiln.composition.layers.transitions import Property
 from framekiln.composition.layers.values import (
     AudioLayer,

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from framekiln.composition.layers import LayerState, Rect, ResolvedLayer, state_at
-from framekiln.composition.layers.transform import map_point
+from framekiln.composition.layers.boxes import map_point
 from framekiln.composition.layers.transitions import Preset, Property
 from framekiln.compositor.placement import Matrix, scale_matrix, translation_matrix
 

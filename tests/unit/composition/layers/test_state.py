@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from framekiln.composition.layers import LayerState, PixelSize, state_at, text_wrap_px
+from framekiln.composition.layers.boxes import map_point
 from framekiln.composition.layers.easing import LINEAR, NAMES, Easing, read_easing
 from framekiln.composition.layers.geometry import Length, read_origin
-from framekiln.composition.layers.transform import map_point
 from tests.unit.composition.layers.configs import CAPTIONS, film, image, layer_of, text, video
 
 
