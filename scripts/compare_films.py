@@ -18,7 +18,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
-    parser.add_argument("names", nargs="*", help="some goldens; all without names")
+    parser.add_argument("names", nargs="*", help="such as page-countdown; all without names")
     parser.add_argument("--folder", type=Path, help="films that it has already are not made again")
     given = parser.parse_args()
     folder = given.folder or Path(mkdtemp(prefix="films-"))
@@ -73,16 +73,17 @@ pages = LocalAssets(Path(media) / "pages", stock_makers() | module_makers())
 layers = LocalAssets(Path(media) / "videos", video_makers())
 made = {path.stem for path in Path(folder).iterdir()}
 with open_browser() as browser:
-    for one, make, assets in (
-        *((each, render, pages) for each in compositions()),
-        *((each, film_video, layers) for each in golden_videos()),
+    for kind, one, make, assets in (
+        *(("page", each, render, pages) for each in compositions()),
+        *(("video", each, film_video, layers) for each in golden_videos()),
     ):
-        if one.name not in made and (not names or one.name in names):
-            print(one.name, file=sys.stderr, flush=True)
+        name = f"{kind}-{one.name}"
+        if name not in made and (not names or name in names):
+            print(name, file=sys.stderr, flush=True)
             work = Path(media).parent / "unfinished"
             work.mkdir(exist_ok=True)
             path = make(one, browser, work, assets=assets).path
-            path.rename(Path(folder) / path.name)
+            path.rename(Path(folder) / f"{name}{path.suffix}")
 """
 
 if __name__ == "__main__":
