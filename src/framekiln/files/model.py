@@ -84,6 +84,15 @@ def states_before(after: FileStatus) -> list[str]:
 
 
 @dataclass(frozen=True)
+class FileFilter:
+    """Which files to list; None means any. `search` is text in the file name."""
+
+    status: FileStatus | None = None
+    type: FileType | None = None
+    search: str | None = None
+
+
+@dataclass(frozen=True)
 class NewFile:
     """A file to register; without a size only its tracks are uploaded."""
 

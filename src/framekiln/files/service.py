@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
+from framekiln.db.newest_rows import NewestPage
 from framekiln.db.notify import Follower, Notifications, notify
 from framekiln.db.pool import Database
 from framekiln.files import part_store, store, track_store
@@ -27,6 +28,7 @@ from framekiln.files.model import (
     MAX_BYTES,
     MAX_TRACKS,
     File,
+    FileFilter,
     FileProgress,
     FileStatus,
     FileType,
@@ -122,6 +124,13 @@ class Files:
         if file is None:
             raise FileNotFound(f"there is no file with md5 {md5[:64]}")
         return file
+
+    async def page(
+        self, organization_id: OrganizationId, page: NewestPage, *, wanted: FileFilter
+    ) -> list[File]:
+        """Return files of the organization, newest first."""
+        async with self._database.connection() as connection:
+            return await store.list_newest(connection, organization_id, page, wanted=wanted)
 
     async def tracks(self, organization_id: OrganizationId, file_id: FileId) -> list[Track]:
         """Return the tracks of a file, by number; the scrub track comes last."""

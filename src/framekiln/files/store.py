@@ -3,10 +3,12 @@
 from datetime import datetime
 from typing import Any
 
+from framekiln.db.newest_rows import NewestPage, list_newest_rows
 from framekiln.db.pool import Connection
 from framekiln.files.model import (
     File,
     FileFacts,
+    FileFilter,
     FileProgress,
     FileStatus,
     FileType,
@@ -122,6 +124,28 @@ async def find_by_md5(
     )
     row = await cursor.fetchone()
     return _file(row) if row else None
+
+
+async def list_newest(
+    connection: Connection,
+    organization_id: OrganizationId,
+    page: NewestPage,
+    *,
+    wanted: FileFilter,
+) -> list[File]:
+    """Return files of the organization, newest first."""
+    rows = await list_newest_rows(
+        connection,
+        "file",
+        organization_id,
+        page=page,
+        conditions={
+            "status = %s": wanted.status,
+            "type = %s": wanted.type,
+            "strpos(lower(filename), lower(%s)) > 0": wanted.search,
+        },
+    )
+    return [_file(row) for row in rows]
 
 
 async def lock(

@@ -20,9 +20,17 @@ from framekiln.api.v1.file_bodies import (
     IndexAccepted,
     TrackUploadState,
 )
+from framekiln.api.v1.newest_pages import FileList, FileParameters
 from framekiln.api.v1.render_bodies import RenderDeleted
 from framekiln.files.ids import parse_file_id
-from framekiln.files.model import MAX_INDEX_BYTES, File, FileProgress, FileStatus, FileType
+from framekiln.files.model import (
+    MAX_INDEX_BYTES,
+    File,
+    FileFilter,
+    FileProgress,
+    FileStatus,
+    FileType,
+)
 from framekiln.files.service import Files
 from framekiln.kit.expiry import parse_expiry
 
@@ -54,6 +62,17 @@ async def create_file(
     file, is_new = await services.files.create(caller, new)
     response.status_code = 201 if is_new else 200
     return FileRecord.of(file)
+
+
+@router.get("/files", summary="List files")
+async def list_files(
+    request: Request, caller: AuthenticatedCaller, query: FileParameters
+) -> FileList:
+    """Return a page of the organization's files, newest first."""
+    wanted = FileFilter(query.status, query.type, query.search)
+    found = await services_of(request).files.page(caller.organization.id, query.page, wanted=wanted)
+    page, next_cursor = query.page_of(found)
+    return FileList(files=[FileRecord.of(each) for each in page], next_cursor=next_cursor)
 
 
 @router.get("/files/md5/{md5}", summary="Find a file by its md5")

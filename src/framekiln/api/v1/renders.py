@@ -13,6 +13,7 @@ from framekiln.api.destination_bodies import describe_destinations, read_destina
 from framekiln.api.progress import counted_events, take_stream_place
 from framekiln.api.ranges import blob_response
 from framekiln.api.unknown_fields import warnings_of
+from framekiln.api.v1.newest_pages import RenderList, RenderParameters
 from framekiln.api.v1.render_bodies import CreatedRender, CreateRender, RenderDeleted, RenderInfo
 from framekiln.api.v1.uploads import BINARY
 from framekiln.db.pool import Connection
@@ -60,6 +61,18 @@ async def create_render(request: Request, caller: AuthenticatedCaller) -> Create
     return CreatedRender.of(
         await services.renders.create(caller, new, source, data=data, also_write=add_destinations)
     )
+
+
+@router.get("/renders", summary="List renders")
+async def list_renders(
+    request: Request, caller: AuthenticatedCaller, query: RenderParameters
+) -> RenderList:
+    """Return a page of the organization's renders, newest first."""
+    services = services_of(request)
+    found = await services.renders.page(caller.organization.id, query.page, status=query.status)
+    page, next_cursor = query.page_of(found)
+    shown = [await _described(services, each) for each in page]
+    return RenderList(renders=shown, next_cursor=next_cursor)
 
 
 @router.post(

@@ -1,0 +1,96 @@
+"""Pagination of files and renders: the query parameters and the cursors."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from framekiln.api.v1.file_bodies import FileRecord
+from framekiln.api.v1.pipeline_pages import MAX_LIMIT, read_cursor, write_cursor
+from framekiln.api.v1.render_bodies import RenderInfo
+from framekiln.db.newest_rows import NewestPage, RowPosition
+from framekiln.files.model import FileStatus, FileType
+from framekiln.kit.errors import InvalidInput
+from framekiln.kit.ids import parse_uuid
+from framekiln.renders.model import RenderStatus
+
+Item = TypeVar("Item")
+MAX_SEARCH_CHARS = 200
+
+
+class NewestQuery(BaseModel):
+    """The query of a list, newest first; unknown parameters are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(default=25, ge=1, le=MAX_LIMIT, description="Items on a page.")
+    cursor: str | None = Field(default=None, description="`next_cursor` of the previous page.")
+
+    @property
+    def page(self) -> NewestPage:
+        """One more item than shown, to know whether there is another page."""
+        return NewestPage(self.limit + 1, _position(self.cursor))
+
+    def page_of(self, found: Sequence[Item]) -> tuple[list[Item], str | None]:
+        """Return a page and the cursor of the next one, from up to `limit` + 1 items."""
+        page = list(found[: self.limit])
+        if len(found) <= self.limit:
+            return page, None
+        last: Any = page[-1]
+        return page, write_cursor(f"{last.created_at.isoformat()} {last.id}")
+
+
+class FileQuery(NewestQuery):
+    """The query of GET /api/v1/files."""
+
+    status: FileStatus | None = None
+    type: FileType | None = None
+    search: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=MAX_SEARCH_CHARS,
+        description="Text in the file name; case does not matter.",
+    )
+
+
+class RenderQuery(NewestQuery):
+    """The query of GET /api/v1/renders."""
+
+    status: RenderStatus | None = None
+
+
+FileParameters = Annotated[FileQuery, Query()]
+RenderParameters = Annotated[RenderQuery, Query()]
+
+
+class FileList(BaseModel):
+    """A page of files, newest first."""
+
+    files: list[FileRecord]
+    next_cursor: str | None
+
+
+class RenderList(BaseModel):
+    """A page of renders, newest first."""
+
+    renders: list[RenderInfo]
+    next_cursor: str | None
+
+
+def _position(cursor: str | None) -> RowPosition | None:
+    place = read_cursor(cursor)
+    if place is None:
+        return None
+    instant, _, text = place.partition(" ")
+    row_id = parse_uuid(text)
+    try:
+        created_at = datetime.fromisoformat(instant)
+    except ValueError:
+        created_at = None
+    if row_id is None or created_at is None or created_at.tzinfo is None:
+        raise InvalidInput(
+            "cursor is not one of ours: send next_cursor of the previous page", field="cursor"
+        )
+    return RowPosition(created_at, row_id)
