@@ -11,6 +11,7 @@ from framekiln.cli.runs import show_when_done
 from framekiln.cli.service_client import open_client
 from framekiln.cli.upload_bar import UploadBar, upload_bar
 from framekiln.client import Client
+from framekiln.client.connection import ServiceConnection
 from framekiln.client.files import OnRegistered, RemoteFiles
 from framekiln.client.model import RemoteFile, RemoteRun
 from framekiln.kit.errors import InvalidInput
@@ -83,7 +84,7 @@ class RunStarter:
 class FileUpload:
     """The upload of one local file, whole or streamed."""
 
-    files: RemoteFiles
+    files: RemoteFiles[ServiceConnection]
     path: Path
     bar: UploadBar
     expires_at: str | None

@@ -1,5 +1,6 @@
-"""A small client of the HTTP API, also used by the command line. Needs no database."""
+"""A client of the HTTP API, also used by the command line. Needs no database."""
 
-from framekiln.client.client import Client
+from framekiln.client.client import AsyncClient, Client
+from framekiln.client.webhook_signatures import verify_webhook
 
-__all__ = ["Client"]
+__all__ = ["AsyncClient", "Client", "verify_webhook"]

@@ -51,3 +51,9 @@ class LocalFileUnusable(InvalidInput):
     """A local file cannot be read, is empty, or changed during the upload."""
 
     code = "local_file_unusable"
+
+
+class WrongSignature(InvalidInput):
+    """A message to a webhook is not signed with the secret, or is too old."""
+
+    code = "wrong_signature"

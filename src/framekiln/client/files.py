@@ -1,26 +1,26 @@
 """Files on the service: upload, show and delete them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from framekiln.client.connection import (
-    Json,
-    OnFraction,
-    ServiceConnection,
-    follow_progress,
-    iter_items,
-)
 from framekiln.client.errors import ServiceRefused
 from framekiln.client.model import RemoteFile
+from framekiln.client.operations import (
+    Connection_co,
+    Items,
+    Steps,
+    Work,
+    listing,
+    operation,
+)
+from framekiln.client.responses import Json, OnFraction
 from framekiln.client.uploads import (
     OnBytes,
-    begin_stream,
+    RemoteUploads,
     file_md5,
     file_size,
-    send_file,
-    send_stream,
     split_video,
 )
 
@@ -41,29 +41,47 @@ def guess_type(path: Path) -> str:
     return "caption" if ending in _CAPTIONS else "video"
 
 
-class RemoteFiles:
+class RemoteFiles(RemoteUploads[Connection_co]):
     """The files of an organization."""
 
-    def __init__(self, connection: ServiceConnection) -> None:
-        self._connection = connection
-
-    def get(self, file_id: str) -> RemoteFile:
+    @operation
+    def get(self, file_id: str) -> Steps[RemoteFile]:
         """Return a file."""
-        return RemoteFile.of(self._connection.request_json("GET", f"{_FILES}/{file_id}"))
+        return RemoteFile.of((yield from self._read("GET", f"{_FILES}/{file_id}")))
 
-    def by_md5(self, md5: str) -> RemoteFile | None:
+    @listing
+    def list(
+        self,
+        *,
+        search: str | None = None,
+        status: str | None = None,
+        file_type: str | None = None,
+    ) -> Items[RemoteFile]:
+        """Yield files, newest first; `search` is text in their names."""
+        query = {"search": search, "status": status, "type": file_type}
+        return self._items(_FILES, "files", RemoteFile.of, **query)
+
+    @operation
+    def by_md5(self, md5: str) -> Steps[RemoteFile | None]:
         """Return the newest file with this MD5, if there is one."""
         try:
-            return RemoteFile.of(self._connection.request_json("GET", f"{_FILES}/md5/{md5}"))
+            return RemoteFile.of((yield from self._read("GET", f"{_FILES}/md5/{md5}")))
         except ServiceRefused as error:
             if error.details["status"] == _NOT_FOUND:
                 return None
             raise
 
-    def delete(self, file_id: str) -> None:
+    @operation
+    def delete(self, file_id: str) -> Steps[None]:
         """Delete a file and all that belongs to it."""
-        self._connection.request("DELETE", f"{_FILES}/{file_id}")
+        yield from self._request("DELETE", f"{_FILES}/{file_id}")
 
+    @operation
+    def download(self, file_id: str, path: Path) -> Steps[None]:
+        """Write the content to a local file, which appears complete or not at all."""
+        yield from self._save(f"{_FILES}/{file_id}/content", path)
+
+    @operation
     def upload(
         self,
         path: Path,
@@ -72,24 +90,26 @@ class RemoteFiles:
         file_type: str | None = None,
         expires_at: str | None = None,
         on_begun: OnRegistered = lambda _: None,
-    ) -> RemoteFile:
+    ) -> Steps[RemoteFile]:
         """Upload a local file, or the rest of an earlier upload; return the file afterwards.
 
         A file that the service already has is not sent again.
         """
+        size_bytes = file_size(path)
         body = {
             "filename": path.name,
             "type": file_type or guess_type(path),
-            "byte_size": file_size(path),
-            "md5": file_md5(path),
+            "byte_size": size_bytes,
+            "md5": (yield Work(lambda: file_md5(path))),
             "expires_at": expires_at,
         }
         # Idempotent: the service finds the file again by its MD5.
-        created = RemoteFile.of(self._connection.request_json("POST", _FILES, json=body))
+        created = RemoteFile.of((yield from self._read("POST", _FILES, json=body)))
         on_begun(created.id)
-        send_file(self._connection, f"{_FILES}/{created.id}/upload", path, on_progress)
-        return self.get(created.id)
+        yield from self.send_file(f"{_FILES}/{created.id}/upload", path, on_progress)
+        return RemoteFile.of((yield from self._read("GET", f"{_FILES}/{created.id}")))
 
+    @operation
     def upload_streamed(
         self,
         path: Path,
@@ -98,28 +118,33 @@ class RemoteFiles:
         file_id: str | None = None,
         expires_at: str | None = None,
         on_begun: OnRegistered = lambda _: None,
-    ) -> RemoteFile:
+    ) -> Steps[RemoteFile]:
         """Upload a local video as fragments and seal it; with `file_id`, resume the upload."""
         file_size(path)
         with TemporaryDirectory(prefix="framekiln-stream-") as folder:
-            tracks = split_video(path, Path(folder))
+            tracks = yield Work(lambda: split_video(path, Path(folder)))
             if file_id is None:
-                stream = begin_stream(self._connection, path.name, tracks, expires_at)
+                stream = yield from self.begin_stream(path.name, tracks, expires_at)
             else:
-                stream = self._connection.request_json("GET", f"{_FILES}/{file_id}/stream")
+                stream = yield from self._read("GET", f"{_FILES}/{file_id}/stream")
             on_begun(stream["id"])
-            send_stream(self._connection, stream, tracks, on_progress)
-        return self.get(stream["id"])
+            yield from self.send_stream(stream, tracks, on_progress)
+        return RemoteFile.of((yield from self._read("GET", f"{_FILES}/{stream['id']}")))
 
-    def wait_ready(self, file_id: str, on_fraction: OnFraction = lambda _: None) -> RemoteFile:
+    @operation
+    def wait_ready(
+        self, file_id: str, on_fraction: OnFraction = lambda _: None
+    ) -> Steps[RemoteFile]:
         """Return a file when it is ready, or raise `EndedBadly` with the reason."""
-        follow_progress(self._connection, f"{_FILES}/{file_id}/progress", on_fraction)
-        return self.get(file_id)
+        yield from self._follow(f"{_FILES}/{file_id}/progress", on_fraction)
+        return RemoteFile.of((yield from self._read("GET", f"{_FILES}/{file_id}")))
 
-    def namespaces(self, file_id: str) -> Iterator[Json]:
+    @listing
+    def namespaces(self, file_id: str) -> Items[Json]:
         """Yield the namespaces that pipelines have written for a file, and their last writers."""
-        return iter_items(self._connection, f"{_FILES}/{file_id}/metadata", "namespaces")
+        return self._items(f"{_FILES}/{file_id}/metadata", "namespaces", dict)
 
-    def metadata(self, file_id: str, namespace: str) -> Iterator[Json]:
+    @listing
+    def metadata(self, file_id: str, namespace: str) -> Items[Json]:
         """Yield `window` and `output` of the latest entries of a namespace, in order."""
-        return iter_items(self._connection, f"{_FILES}/{file_id}/metadata/{namespace}", "outputs")
+        return self._items(f"{_FILES}/{file_id}/metadata/{namespace}", "outputs", dict)

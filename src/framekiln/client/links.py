@@ -1,25 +1,29 @@
 """Signed links on the service: make, list and revoke them."""
 
-from collections.abc import Iterator
 from typing import Any, Final, Literal
 
-from framekiln.client.connection import ServiceConnection, iter_items, json_object
 from framekiln.client.model import RemoteLink
+from framekiln.client.operations import (
+    Connection_co,
+    Items,
+    RemotePart,
+    Steps,
+    listing,
+    operation,
+)
 
 _LINKS: Final = "/api/v1/links"
 
 LinkScope = Literal["api_key", "organization"]
 
 
-class RemoteLinks:
+class RemoteLinks(RemotePart[Connection_co]):
     """The links of an organization."""
 
-    def __init__(self, connection: ServiceConnection) -> None:
-        self._connection = connection
-
+    @operation
     def create(
         self, url: str, *, expires_in_s: int | None = None, scope: LinkScope = "api_key"
-    ) -> RemoteLink:
+    ) -> Steps[RemoteLink]:
         """Make a link to media at a URL of the service, valid for a day by default.
 
         With the scope `organization` it stays valid when this client's key is revoked.
@@ -28,12 +32,14 @@ class RemoteLinks:
         if expires_in_s is not None:
             body["expires_in_s"] = expires_in_s
         # Without retries: a second attempt could make a second link.
-        return RemoteLink.of(json_object(self._connection.request_once("POST", _LINKS, json=body)))
+        return RemoteLink.of((yield from self._read_once("POST", _LINKS, json=body)))
 
-    def list(self) -> Iterator[RemoteLink]:
+    @listing
+    def list(self) -> Items[RemoteLink]:
         """Yield all links, newest first."""
-        return map(RemoteLink.of, iter_items(self._connection, _LINKS, "links"))
+        return self._items(_LINKS, "links", RemoteLink.of)
 
-    def revoke(self, link_id: str) -> None:
+    @operation
+    def revoke(self, link_id: str) -> Steps[None]:
         """Revoke a link at once."""
-        self._connection.request_json("DELETE", f"{_LINKS}/{link_id}")
+        yield from self._read("DELETE", f"{_LINKS}/{link_id}")

@@ -57,6 +57,41 @@ class RemoteRender(RemoteObject):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RemoteVideo(RemoteObject):
+    """A video on the service."""
+
+    id: str
+    is_ready: bool
+    is_failed: bool
+    metadata: Mapping[str, Any]
+    duration: float | None = None
+    """In seconds, when it is ready and not a still."""
+    progress: float | None = None
+    """The fraction that is done, 0 to 1."""
+    error: Mapping[str, str] | None = None
+    """`code` and `message`, and `layer` and `path` if a layer is the cause."""
+    warnings: tuple[Mapping[str, str], ...] = json_field(read=tuple, default=())
+
+    @property
+    def status(self) -> str:
+        """`ready`, `failed` or `processing`."""
+        if self.is_failed:
+            return "failed"
+        return "ready" if self.is_ready else "processing"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteTemplate(RemoteObject):
+    """A template on the service."""
+
+    id: str
+    name: str
+    created_at: str
+    warnings: tuple[Mapping[str, str], ...] = json_field(read=tuple, default=())
+    """Warnings about its config; only after its creation."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RemoteTranscription(RemoteObject):
     """A transcription on the service."""
 

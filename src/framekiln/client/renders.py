@@ -2,22 +2,30 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any, Final
 
-from framekiln.client.connection import OnFraction, ServiceConnection, follow_progress, json_object
 from framekiln.client.model import RemoteRender
+from framekiln.client.operations import (
+    Connection_co,
+    Items,
+    RemotePart,
+    Send,
+    Steps,
+    listing,
+    operation,
+)
+from framekiln.client.responses import OnFraction
 
 _RENDERS: Final = "/api/v1/renders"
 
 
-class RemoteRenders:
+class RemoteRenders(RemotePart[Connection_co]):
     """The renders of an organization."""
 
-    def __init__(self, connection: ServiceConnection) -> None:
-        self._connection = connection
-
-    def create(self, *, data: Mapping[str, Any] | None = None, **body: Any) -> RemoteRender:
+    @operation
+    def create(
+        self, /, *, data: Mapping[str, Any] | None = None, **body: Any
+    ) -> Steps[RemoteRender]:
         """Create a render; the fields are those of POST /api/v1/renders.
 
         `data` is available to the page as `window.EF_RENDER_DATA`.
@@ -25,35 +33,31 @@ class RemoteRenders:
         if data is not None:
             body["data"] = dict(data)
         # Without retries: a second attempt could create a second render.
-        return RemoteRender.of(
-            json_object(self._connection.request_once("POST", _RENDERS, json=body))
-        )
+        return RemoteRender.of((yield from self._read_once("POST", _RENDERS, json=body)))
 
-    def get(self, render_id: str) -> RemoteRender:
+    @operation
+    def get(self, render_id: str) -> Steps[RemoteRender]:
         """Return a render."""
-        return RemoteRender.of(self._connection.request_json("GET", f"{_RENDERS}/{render_id}"))
+        return RemoteRender.of((yield from self._read("GET", f"{_RENDERS}/{render_id}")))
 
-    def wait(self, render_id: str, on_fraction: OnFraction = lambda _: None) -> RemoteRender:
+    @listing
+    def list(self, *, status: str | None = None) -> Items[RemoteRender]:
+        """Yield renders of pages, newest first."""
+        return self._items(_RENDERS, "renders", RemoteRender.of, status=status)
+
+    @operation
+    def wait(self, render_id: str, on_fraction: OnFraction = lambda _: None) -> Steps[RemoteRender]:
         """Return a render when it is complete, or raise `EndedBadly` with the reason."""
-        follow_progress(self._connection, f"{_RENDERS}/{render_id}/progress", on_fraction)
-        return self.get(render_id)
+        yield from self._follow(f"{_RENDERS}/{render_id}/progress", on_fraction)
+        return RemoteRender.of((yield from self._read("GET", f"{_RENDERS}/{render_id}")))
 
-    def download(self, render_id: str, path: Path) -> None:
+    @operation
+    def download(self, render_id: str, path: Path) -> Steps[None]:
         """Write the output to a local file, which appears complete or not at all."""
-        for attempt in self._connection.retries():
-            with attempt:
-                self._download(f"{_RENDERS}/{render_id}.mp4", path)
-                return
+        yield from self._save(f"{_RENDERS}/{render_id}.mp4", path)
 
-    def _download(self, address: str, path: Path) -> None:
-        with (
-            self._connection.stream(address) as answer,
-            NamedTemporaryFile(dir=path.absolute().parent, prefix=f".{path.name}.") as beside,
-        ):
-            for chunk in answer.iter_bytes():
-                beside.write(chunk)
-            beside.flush()
-            whole = Path(f"{beside.name}.whole")
-            whole.hardlink_to(beside.name)
-            whole.chmod(0o644)
-            whole.replace(path)
+    @operation
+    def delete(self, render_id: str) -> Steps[None]:
+        """Delete a render and its output; refused while it is rendered."""
+        # Without retries: after a deletion, a second attempt gets an error.
+        yield Send("DELETE", f"{_RENDERS}/{render_id}")

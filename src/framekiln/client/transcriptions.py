@@ -2,40 +2,49 @@
 
 from typing import Final, Literal
 
-from framekiln.client.connection import OnFraction, ServiceConnection, follow_progress
 from framekiln.client.model import RemoteTranscription
+from framekiln.client.operations import Connection_co, Items, RemotePart, Steps, listing, operation
+from framekiln.client.responses import OnFraction
 
 _TRANSCRIPTIONS: Final = "/api/v1/transcriptions"
 
 TextForm = Literal["json", "vtt", "srt"]
 
 
-class RemoteTranscriptions:
+class RemoteTranscriptions(RemotePart[Connection_co]):
     """The transcriptions of an organization."""
 
-    def __init__(self, connection: ServiceConnection) -> None:
-        self._connection = connection
-
-    def create(self, file_id: str, track_id: int | None = None) -> RemoteTranscription:
+    @operation
+    def create(self, file_id: str, track_id: int | None = None) -> Steps[RemoteTranscription]:
         """Transcribe a track of a file, by default the first audio track. Idempotent."""
         body = {} if track_id is None else {"trackId": track_id}
         path = f"/api/v1/files/{file_id}/transcribe"
-        return RemoteTranscription.of(self._connection.request_json("POST", path, json=body))
+        return RemoteTranscription.of((yield from self._read("POST", path, json=body)))
 
-    def get(self, transcription_id: str) -> RemoteTranscription:
+    @operation
+    def get(self, transcription_id: str) -> Steps[RemoteTranscription]:
         """Return a transcription."""
-        raw = self._connection.request_json("GET", f"{_TRANSCRIPTIONS}/{transcription_id}")
-        return RemoteTranscription.of(raw)
+        path = f"{_TRANSCRIPTIONS}/{transcription_id}"
+        return RemoteTranscription.of((yield from self._read("GET", path)))
 
+    @listing
+    def list(self, *, file_id: str | None = None) -> Items[RemoteTranscription]:
+        """Yield transcriptions, newest first."""
+        return self._items(
+            _TRANSCRIPTIONS, "transcriptions", RemoteTranscription.of, file_id=file_id
+        )
+
+    @operation
     def wait(
         self, transcription_id: str, on_fraction: OnFraction = lambda _: None
-    ) -> RemoteTranscription:
+    ) -> Steps[RemoteTranscription]:
         """Return a transcription when it is complete, or raise `EndedBadly` with the reason."""
-        follow_progress(
-            self._connection, f"{_TRANSCRIPTIONS}/{transcription_id}/progress", on_fraction
-        )
-        return self.get(transcription_id)
+        path = f"{_TRANSCRIPTIONS}/{transcription_id}"
+        yield from self._follow(f"{path}/progress", on_fraction)
+        return RemoteTranscription.of((yield from self._read("GET", path)))
 
-    def text(self, transcription_id: str, form: TextForm = "vtt") -> str:
+    @operation
+    def text(self, transcription_id: str, form: TextForm = "vtt") -> Steps[str]:
         """Return the text as WebVTT, SubRip or JSON."""
-        return self._connection.request("GET", f"{_TRANSCRIPTIONS}/{transcription_id}.{form}").text
+        path = f"{_TRANSCRIPTIONS}/{transcription_id}.{form}"
+        return (yield from self._request("GET", path)).text

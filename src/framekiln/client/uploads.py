@@ -5,6 +5,7 @@ same video gives the same bytes each time, so a stream can be continued later.
 """
 
 import base64
+import functools
 import hashlib
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,8 +14,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from framekiln.client.connection import Json, ServiceConnection, json_object
-from framekiln.client.errors import LocalFileUnusable, NotStreamable, OtherMedia
+from framekiln.client.errors import (
+    LocalFileUnusable,
+    NotStreamable,
+    OtherMedia,
+    ServiceUnreachable,
+)
+from framekiln.client.operations import Connection_co, RemotePart, Send, Steps, Work
+from framekiln.client.responses import Json, json_object
 from framekiln.media.isobmff.track_file import TrackFile
 from framekiln.media.tracks.packet_tally import tally_packets
 from framekiln.media.tracks.track_copy import copy_track
@@ -133,79 +140,91 @@ def file_size(path: Path) -> int:
     return size_bytes
 
 
-def send_file(connection: ServiceConnection, address: str, path: Path, on_bytes: OnBytes) -> Json:
-    """Send the missing bytes of a file to its upload URL; return the last response."""
-    size_bytes = file_size(path)
+def open_local(path: Path) -> BinaryIO:
+    """Open a local file that is to be sent."""
+    file_size(path)
+    return path.open("rb")
+
+
+def _read_chunk(path: Path, next_byte: int, size_bytes: int) -> dict[str, Any]:
+    """Return the content and the headers of the next part of a file."""
+    # All bytes may be uploaded but not joined: sending the last byte again triggers that.
+    start = min(next_byte, size_bytes - 1)
     with path.open("rb") as file:
-        for attempt in connection.retries():
+        file.seek(start)
+        data = file.read(min(CHUNK_BYTES, size_bytes - start))
+    end = start + len(data)
+    if end < min(start + CHUNK_BYTES, size_bytes):
+        raise LocalFileUnusable(f"{path} became shorter during the upload")
+    headers = {"Content-Range": f"bytes {start}-{end - 1}/{size_bytes}"}
+    return {"content": data, "headers": headers}
+
+
+class RemoteUploads(RemotePart[Connection_co]):
+    """What uploads of files need."""
+
+    def send_file(self, address: str, path: Path, on_bytes: OnBytes) -> Steps[Json]:
+        """Send the missing bytes of a file to its upload URL; return the last response."""
+        size_bytes = file_size(path)
+        retry = self._retry()
+        while True:
             # After any error, the service knows how much it has received.
-            with attempt:
-                state = json_object(connection.request_once("GET", address))
+            try:
+                state = json_object((yield Send("GET", address)))
                 while not state["complete"]:
                     on_bytes(state["next_byte"], size_bytes)
                     before = state["next_byte"]
-                    state = _send_chunk(connection, address, file, before, size_bytes)
+                    chunk = yield Work(functools.partial(_read_chunk, path, before, size_bytes))
+                    state = json_object((yield Send("POST", address, chunk)))
                     if state["next_byte"] > before:
-                        attempt.record_progress()
+                        retry.record_progress()
                 on_bytes(size_bytes, size_bytes)
                 return state
-    raise AssertionError("the last attempt raises its error")
+            except ServiceUnreachable as error:
+                pause = retry.pause_after(error)
+            yield pause
 
+    def begin_stream(
+        self, filename: str, tracks: Sequence[LocalTrack], expires_at: str | None
+    ) -> Steps[Json]:
+        """Register the stream and return its state."""
+        body = {
+            "filename": filename,
+            "tracks": [{"track_id": track.track_id, "type": track.type} for track in tracks],
+            "expires_at": expires_at,
+        }
+        # Without retries: a second attempt could start a second stream.
+        return (yield from self._read_once("POST", "/api/v1/files/stream", json=body))
 
-def _send_chunk(
-    connection: ServiceConnection, address: str, file: BinaryIO, next_byte: int, size_bytes: int
-) -> Json:
-    # All bytes may be uploaded but not joined: sending the last byte again triggers that.
-    start = min(next_byte, size_bytes - 1)
-    file.seek(start)
-    data = file.read(min(CHUNK_BYTES, size_bytes - start))
-    end = start + len(data)
-    if end < min(start + CHUNK_BYTES, size_bytes):
-        raise LocalFileUnusable(f"{file.name} became shorter during the upload")
-    headers = {"Content-Range": f"bytes {start}-{end - 1}/{size_bytes}"}
-    return json_object(connection.request_once("POST", address, content=data, headers=headers))
-
-
-def begin_stream(
-    connection: ServiceConnection,
-    filename: str,
-    tracks: Sequence[LocalTrack],
-    expires_at: str | None,
-) -> Json:
-    """Register the stream and return its state."""
-    body = {
-        "filename": filename,
-        "tracks": [{"track_id": track.track_id, "type": track.type} for track in tracks],
-        "expires_at": expires_at,
-    }
-    # Without retries: a second attempt could start a second stream.
-    answer: Json = connection.request_once("POST", "/api/v1/files/stream", json=body).json()
-    return answer
-
-
-def send_stream(
-    connection: ServiceConnection, stream: Json, tracks: Sequence[LocalTrack], on_bytes: OnBytes
-) -> Json:
-    """Send the missing fragments of a stream, and seal it; return the file's state."""
-    address = f"/api/v1/files/{stream['id']}/stream"
-    there = {each["track_id"]: each for each in stream["tracks"]}
-    _check_same(stream, there, tracks)
-    total = sum(track.size_bytes for track in tracks)
-    sent = sum(each["byte_size"] for each in there.values())
-    on_bytes(sent, total)
-    for track in tracks:
-        if not there[track.track_id]["has_init"]:
-            _put(connection, f"{address}/{track.track_id}/init", track, track.init)
-            sent += track.init.size_bytes
-    for track, number in fragments_by_time(
-        tracks, {key: each["next"] for key, each in there.items()}
-    ):
-        piece = track.fragments[number]
-        _put(connection, f"{address}/{track.track_id}/{number}", track, piece)
-        sent += piece.size_bytes
+    def send_stream(
+        self, stream: Json, tracks: Sequence[LocalTrack], on_bytes: OnBytes
+    ) -> Steps[Json]:
+        """Send the missing fragments of a stream, and seal it; return the file's state."""
+        address = f"/api/v1/files/{stream['id']}/stream"
+        there = {each["track_id"]: each for each in stream["tracks"]}
+        _check_same(stream, there, tracks)
+        total = sum(track.size_bytes for track in tracks)
+        sent = sum(each["byte_size"] for each in there.values())
         on_bytes(sent, total)
-    counts = {str(track.track_id): {"fragments": len(track.fragments)} for track in tracks}
-    return connection.request_json("POST", f"{address}/seal", json={"tracks": counts})
+        for track in tracks:
+            if not there[track.track_id]["has_init"]:
+                yield from self._put(f"{address}/{track.track_id}/init", track, track.init)
+                sent += track.init.size_bytes
+        for track, number in fragments_by_time(
+            tracks, {key: each["next"] for key, each in there.items()}
+        ):
+            piece = track.fragments[number]
+            yield from self._put(f"{address}/{track.track_id}/{number}", track, piece)
+            sent += piece.size_bytes
+            on_bytes(sent, total)
+        counts = {str(track.track_id): {"fragments": len(track.fragments)} for track in tracks}
+        return (yield from self._read("POST", f"{address}/seal", json={"tracks": counts}))
+
+    def _put(self, address: str, track: LocalTrack, piece: LocalFragment) -> Steps[None]:
+        digest = base64.b64encode(piece.sha256).decode()
+        headers = {"Content-Digest": f"sha-256=:{digest}:"}
+        data = yield Work(lambda: track.read(piece))
+        yield from self._request("PUT", address, content=data, headers=headers)
 
 
 def fragments_by_time(
@@ -243,11 +262,3 @@ def _is_same(there: Mapping[str, Any], track: LocalTrack) -> bool:
         return True
     is_short_enough: bool = there["next"] <= len(track.fragments)
     return is_short_enough and track.chained_digest(there["next"]).hex() == there["sha256"]
-
-
-def _put(
-    connection: ServiceConnection, address: str, track: LocalTrack, piece: LocalFragment
-) -> None:
-    digest = base64.b64encode(piece.sha256).decode()
-    headers = {"Content-Digest": f"sha-256=:{digest}:"}
-    connection.request("PUT", address, content=track.read(piece), headers=headers)

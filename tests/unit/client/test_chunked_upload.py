@@ -11,7 +11,7 @@ from framekiln.client import uploads
 from framekiln.client.connection import ServiceConnection
 from framekiln.client.errors import LocalFileUnusable, ServiceRefused, ServiceUnreachable
 from framekiln.client.files import guess_type
-from framekiln.client.uploads import file_md5, file_size, send_file
+from framekiln.client.uploads import RemoteUploads, file_md5, file_size
 from tests.support.timeouts import TIMEOUT_S
 from tests.unit.client.upload_service import UploadService
 
@@ -39,7 +39,10 @@ def send(path: Path, monkeypatch: pytest.MonkeyPatch) -> Send:
             transport=httpx.MockTransport(endpoints),
             sleep=lambda _: None,
         )
-        send_file(connection, "/upload", path, lambda *each: reports.append(each))
+        sent = RemoteUploads(connection).send_file(
+            "/upload", path, lambda *each: reports.append(each)
+        )
+        connection.perform(sent)
         return reports
 
     return run
@@ -107,7 +110,7 @@ def test_retries_stop_after_the_time_limit(path: Path) -> None:
         "http://service", "k", retry_within_s=0.05, transport=httpx.MockTransport(refuse_connection)
     )
     with pytest.raises(ServiceUnreachable, match="does not answer"):
-        send_file(connection, "/upload", path, lambda *_: None)
+        connection.perform(RemoteUploads(connection).send_file("/upload", path, lambda *_: None))
 
 
 def test_empty_and_missing_files_are_refused(tmp_path: Path) -> None:

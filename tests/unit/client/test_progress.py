@@ -3,10 +3,11 @@
 import httpx
 import pytest
 
-from framekiln.client.connection import ServiceConnection, follow_progress
+from framekiln.client import Client
 from framekiln.client.errors import EndedBadly
 from tests.support.timeouts import TIMEOUT_S
 
+RENDER = {"id": "r", "status": "complete"}
 HALF = b'event: progress\ndata: {"progress": 0.5}\n\n'
 HEARTBEAT = b'event: heartbeat\ndata: {"status": "processing"}\n\n'
 COMPLETE = b'event: progress\ndata: {"progress":1.0}\n\nevent: complete\ndata: {}\n\n'
@@ -14,15 +15,20 @@ COMPLETE = b'event: progress\ndata: {"progress":1.0}\n\nevent: complete\ndata: {
 
 def followed(*answers: httpx.Response) -> list[float]:
     waiting = list(answers)
-    connection = ServiceConnection(
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        is_stream = request.url.path.endswith("/progress")
+        return waiting.pop(0) if is_stream else httpx.Response(200, json=RENDER)
+
+    client = Client(
         "http://service",
         "k",
         retry_within_s=TIMEOUT_S,
-        transport=httpx.MockTransport(lambda _: waiting.pop(0)),
+        transport=httpx.MockTransport(answer),
         sleep=lambda _: None,
     )
     fractions: list[float] = []
-    follow_progress(connection, "/progress", fractions.append)
+    client.renders.wait("r", fractions.append)
     assert waiting == []
     return fractions
 

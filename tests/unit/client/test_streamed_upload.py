@@ -11,7 +11,7 @@ import pytest
 
 from framekiln.client.connection import ServiceConnection
 from framekiln.client.errors import OtherMedia
-from framekiln.client.uploads import LocalFragment, LocalTrack, fragments_by_time, send_stream
+from framekiln.client.uploads import LocalFragment, LocalTrack, RemoteUploads, fragments_by_time
 
 
 def local_track(folder: Path, track_id: int, *starts_s: Fraction | int) -> LocalTrack:
@@ -63,7 +63,9 @@ def sent(stream: dict[str, Any], tracks: list[LocalTrack]) -> tuple[list[str], A
 
     connection = ServiceConnection("http://s", "k", transport=httpx.MockTransport(service))
     reports: list[tuple[int, int]] = []
-    send_stream(connection, stream, tracks, lambda *each: reports.append(each))
+    connection.perform(
+        RemoteUploads(connection).send_stream(stream, tracks, lambda *each: reports.append(each))
+    )
     assert reports[-1] == (9, 9)
     *pieces, seal = asked
     assert seal.url.path == "/api/v1/files/an-id/stream/seal"
