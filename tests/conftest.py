@@ -36,6 +36,7 @@ GROUPS: Final = {
         "test_layer_examples.py",
         "test_tutorials.py",
         "test_python_client.py",
+        "test_media_commands.py",
         "test_service_commands.py",
         "test_service_accounts.py",
         "hostile/test_floods.py",

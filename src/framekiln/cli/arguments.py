@@ -1,9 +1,7 @@
-"""Arguments shared by commands: local JSON files, and local media to upload first."""
+"""Arguments shared by commands: pipelines, and local media to upload first."""
 
-import json
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,18 +14,6 @@ PipelineArgument = Annotated[str, typer.Argument(help="Name or id of the pipelin
 DefinitionOption = Annotated[
     Path, typer.Option("--definition", help="A JSON file, or - for standard input.")
 ]
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file, or on standard input if its name is `-`."""
-    try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
-        found = json.loads(text)
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"cannot read {path}: {error}") from error
-    if not isinstance(found, dict):
-        raise InvalidInput(f"{path} does not contain a JSON object")
-    return found
 
 
 def resolve_file_id(client: Client, id_or_path: str, *, quiet: bool) -> str:

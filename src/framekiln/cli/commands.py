@@ -28,12 +28,18 @@ COMMANDS: Final = {
     ),
     "render": CommandEntry(
         "render:render",
-        "Render a page, folder or bundle; options override the page.",
+        "Render a page, folder, bundle or layer config; options override the page.",
     ),
     "upload": CommandEntry(
         "upload:upload",
         "Upload a file to the service at FRAMEKILN_BASE_URL; run it again to resume it.",
     ),
+    "renders": CommandEntry(
+        "renders:app", "Create, follow and download renders of HTML pages on the service."
+    ),
+    "videos": CommandEntry("videos:app", "Create, follow and download videos from layer configs."),
+    "templates": CommandEntry("templates:app", "Store templates, and make videos of them."),
+    "files": CommandEntry("files:app", "List, follow, download and delete files."),
     "pipelines": CommandEntry("pipelines:app", "Manage pipelines, their versions and endpoints."),
     "runs": CommandEntry("runs:app", "Start, follow, cancel and retry runs of pipelines."),
     "reviews": CommandEntry("reviews:app", "List, approve and reject review tasks."),
@@ -41,6 +47,10 @@ COMMANDS: Final = {
     "link": CommandEntry("links:link", "Make a signed link to media of the service."),
     "links": CommandEntry("links:app", "List and revoke signed links."),
     "webhooks": CommandEntry("webhooks:app", "Manage webhooks and their deliveries."),
+    "completion": CommandEntry(
+        "completion:completion",
+        'Write the completion script of a shell: eval "$(framekiln completion bash)".',
+    ),
     "doctor": CommandEntry(
         "doctor:doctor", "Check programs, fonts, sandbox, data folder, port and database."
     ),

@@ -1,14 +1,14 @@
 """The input of `framekiln render`: a page with its folder, a folder, a bundle or standard input."""
 
-import json
 import shutil
 import stat
 import sys
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Final
 
+from framekiln.cli.json_input import read_object
 from framekiln.engine.page.render_data import render_data_json
 from framekiln.engine.site import PageFolder, Site
 from framekiln.kit.errors import InvalidInput
@@ -52,20 +52,8 @@ def read_composition(named: Path, *, scratch: Path) -> Composition:
 
 def read_data(text: str | None, file: Path | None) -> str | None:
     """Return the render data of `--data` or `--data-file` as JSON."""
-    if text is not None and file is not None:
-        raise InvalidInput("--data and --data-file cannot be combined")
-    option = "--data" if file is None else f"--data-file {file}"
-    try:
-        if file is not None:
-            text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8")
-        found: Any = None if text is None else json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"cannot read {option}: {error}") from error
-    if text is None:
-        return None
-    if not isinstance(found, dict):
-        raise InvalidInput(f'{option} needs a JSON object, such as {{"title": "Hello"}}')
-    return render_data_json(found)
+    found = read_object(text, file)
+    return None if found is None else render_data_json(found)
 
 
 def _decoded(page: Path, data: bytes) -> str:

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from framekiln.cli.arguments import DefinitionOption, PipelineArgument, read_json
+from framekiln.cli.arguments import DefinitionOption, PipelineArgument
+from framekiln.cli.json_input import read_json
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
 from framekiln.cli.service_client import open_client
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from framekiln.cli.arguments import read_json
+from framekiln.cli.json_input import read_json
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
 from framekiln.cli.service_client import open_client
 from framekiln.client.model import RemoteReview

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from framekiln.cli.arguments import read_json, resolve_file_id
+from framekiln.cli.arguments import resolve_file_id
+from framekiln.cli.json_input import read_json
 from framekiln.cli.pipeline_endpoints import read_headers
 from framekiln.kit.errors import InvalidInput
 from tests.unit.client.scripted_service import ScriptedService

@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 import typer
@@ -70,7 +71,7 @@ def test_with_json_an_error_is_json() -> None:
 @pytest.mark.parametrize(
     ("words", "suggestion"),
     [
-        (("rendr",), "No such command 'rendr'. Did you mean 'render'?"),
+        (("rendr",), "No such command 'rendr'. Did you mean 'render', 'renders'?"),
         (("keys", "creat"), "No such command 'creat'. Did you mean 'create'?"),
         (("keys", "create", "--nam", "x"), "No such option: --nam. Did you mean --name?"),
         (("jobs", "list", "--limit", "many"), "Invalid value for '--limit': "),
@@ -108,9 +109,43 @@ def complete(*words: str) -> set[str]:
 
 
 def test_shells_complete_commands_and_options() -> None:
-    assert complete("re") == {"render", "reviews"}
+    assert complete("re") == {"render", "renders", "reviews"}
     assert complete("keys", "") == {"create", "list", "revoke"}
     assert complete("render", "--data") == {"--data", "--data-file"}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_call_the_command(shell: str) -> None:
+    result = CliRunner().invoke(framekiln, ["completion", shell])
+    assert result.exit_code == 0
+    assert "_FRAMEKILN_COMPLETE" in result.stdout
+    assert f"complete_{shell}" in result.stdout
+
+
+def test_an_unknown_shell_is_refused() -> None:
+    result = CliRunner().invoke(framekiln, ["completion", "dos"])
+    assert (result.exit_code, result.stdout) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("videos", "create", "missing.json"), "cannot read missing.json"),
+        (("videos", "create", "-", "--file", "clip"), "must be LAYER=PATH"),
+        (("videos", "frame", "-", "-o", "frame.bmp"), "must end with .png"),
+        (("videos", "download", "v", "-o", "nowhere/a.mp4"), "there is no folder"),
+        (("renders", "create", "missing.html"), "cannot read missing.html"),
+        (("templates", "create", "-"), "needs a config, and a name"),
+        (("templates", "render", "t", "--data", "[]"), "needs a JSON object"),
+    ],
+)
+def test_wrong_input_is_refused_before_anything_is_sent(
+    words: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(framekiln, [*words, "--json"], input="{}")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert message in json.loads(result.stderr)["message"]
 
 
 def test_an_invalid_setting_is_named() -> None:
@@ -137,6 +172,14 @@ def test_an_invalid_setting_is_named() -> None:
         *(("pipelines", "versions", verb) for verb in ("list", "get", "create")),
         *(("pipelines", "endpoints", verb) for verb in ("list", "get", "create", "archive")),
         *(("runs", verb) for verb in ("create", "get", "list", "cancel", "retry", "outputs")),
+        *(
+            (noun, verb)
+            for noun in ("videos", "renders", "files")
+            for verb in ("list", "get", "watch", "download", "delete")
+        ),
+        ("videos", "create"),
+        ("renders", "create"),
+        *(("templates", verb) for verb in ("create", "list", "get", "render", "delete")),
         *(("reviews", verb) for verb in ("list", "approve", "reject")),
         *(("batches", verb) for verb in ("create", "get", "list")),
     ],

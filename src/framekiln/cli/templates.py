@@ -1,0 +1,119 @@
+"""`framekiln templates`: layer configs with named inputs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from framekiln.cli.json_input import read_json, read_object
+from framekiln.cli.media_output import (
+    LimitOption,
+    OutputOption,
+    WaitFlag,
+    check_target,
+    finish,
+    show_deleted,
+    show_one,
+    show_rows,
+)
+from framekiln.cli.output import JsonFlag, write_json
+from framekiln.cli.service_client import open_client
+from framekiln.client.model import RemoteTemplate
+from framekiln.kit.errors import InvalidInput
+
+app = typer.Typer(
+    help="Store templates, and make videos of them.", no_args_is_help=True, add_completion=False
+)
+
+TemplateId = Annotated[str, typer.Argument(help="Id of the template.")]
+
+
+@app.command()
+def create(
+    template: Annotated[
+        Path,
+        typer.Argument(
+            help="A JSON file with config, inputs and default_values, or - for standard input."
+        ),
+    ],
+    name: Annotated[
+        str | None, typer.Option(help="Name of the template; by default that in the file.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Store a template."""
+    read = read_json(template)
+    name = name or read.get("name")
+    if not isinstance(name, str) or not isinstance(read.get("config"), dict):
+        raise InvalidInput(
+            f"{template} needs a config, and a name, which may also be given as --name"
+        )
+    values = {key: read.get(key) for key in ("inputs", "default_values")}
+    with open_client() as client:
+        made = client.templates.create(name, read["config"], **values)
+    _show(made, as_json=as_json)
+
+
+@app.command("list")
+def list_all(limit: LimitOption = 25, as_json: JsonFlag = False) -> None:
+    """Show templates, newest first."""
+    with open_client() as client:
+        show_rows(
+            client.templates.list(),
+            {
+                "id": lambda each: each.id,
+                "name": lambda each: each.name,
+                "created": lambda each: each.created_at,
+            },
+            limit=limit,
+            as_json=as_json,
+        )
+
+
+@app.command()
+def get(template: TemplateId, as_json: JsonFlag = False) -> None:
+    """Show a template."""
+    with open_client() as client:
+        _show(client.templates.get(template), as_json=as_json)
+
+
+@app.command()
+def schema(template: TemplateId) -> None:
+    """Write the JSON Schema of the data of a template."""
+    with open_client() as client:
+        write_json(client.templates.schema(template))
+
+
+@app.command()
+def render(
+    template: TemplateId,
+    data: Annotated[
+        str | None, typer.Option("--data", help='Values of the inputs: {"name": "Ada"}.')
+    ] = None,
+    data_file: Annotated[
+        Path | None, typer.Option("--data-file", help="The same as a JSON file, or -.")
+    ] = None,
+    wait: WaitFlag = False,
+    output: OutputOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Fill a template with data and create the video."""
+    values = read_object(data, data_file) or {}
+    if output is not None:
+        check_target(output)
+    with open_client() as client:
+        made = client.templates.render(template, values)
+        found = finish(client.videos, made, wait=wait, output=output, as_json=as_json)
+    show_one(found, f"{found.id}  {found.status}", as_json=as_json)
+
+
+@app.command()
+def delete(template: TemplateId, as_json: JsonFlag = False) -> None:
+    """Delete a template; its videos are kept."""
+    with open_client() as client:
+        client.templates.delete(template)
+    show_deleted(template, as_json=as_json)
+
+
+def _show(found: RemoteTemplate, *, as_json: bool) -> None:
+    show_one(found, f"{found.id}  {found.name}", as_json=as_json)

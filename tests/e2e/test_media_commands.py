@@ -1,0 +1,74 @@
+"""Renders, videos, templates and files at the command line, against a running service."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.conftest import Terminal
+from tests.support.looks import decode_frames
+
+CONFIG: dict[str, Any] = {
+    "dimensions": {"width": 64, "height": 36},
+    "duration": 0.5,
+    "fps": 10,
+    "backgroundColor": "#008080",
+    "layers": [{"id": "t", "type": "text", "text": {"text": "{{ name }}"}}],
+}
+
+
+def test_templates_and_videos_are_managed_at_the_command_line(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    template = {"name": "Greeting", "config": CONFIG, "inputs": {"name": "required|string"}}
+    made = terminal.ask("templates", "create", terminal.write("template.json", template))
+    assert made["id"] in terminal.type("templates", "list").stdout
+    assert terminal.ask("templates", "get", made["id"])["name"] == "Greeting"
+    schema = json.loads(terminal.type("templates", "schema", made["id"]).stdout)
+    assert schema["required"] == ["name"]
+    film = tmp_path / "ada.mp4"
+    render = ("templates", "render", made["id"], "--data", '{"name": "Ada"}')
+    video = terminal.ask(*render, "-o", str(film))
+    assert (video["is_ready"], len(decode_frames(film))) == (True, 5)
+    refused = terminal.type("templates", "render", made["id"], "--json")
+    assert refused.exit_code == 1
+    assert json.loads(refused.stderr)["status"] == 422
+    # The same film is there already.
+    config = terminal.write("config.json", {**CONFIG, "layers": []})
+    again = terminal.type("videos", "create", config, "--wait")
+    assert again.stdout.split()[1] == "ready"
+    watched = terminal.type("videos", "watch", again.stdout.split()[0])
+    assert watched.stdout == again.stdout
+    copy = terminal.ask("videos", "download", video["id"], "-o", str(tmp_path / "copy.mp4"))
+    assert copy["byte_size"] == film.stat().st_size
+    frame = tmp_path / "frame.png"
+    assert terminal.type("videos", "frame", config, "-o", str(frame)).exit_code == 0
+    assert frame.read_bytes().startswith(b"\x89PNG")
+    plan = json.loads(terminal.type("videos", "plan", config).stdout)
+    assert plan["frame_count"] == 5
+    listed = {each["id"] for each in terminal.ask("videos", "list")}
+    assert {video["id"], again.stdout.split()[0]} <= listed
+    assert terminal.ask("videos", "delete", video["id"]) == {"id": video["id"], "deleted": True}
+    assert terminal.type("videos", "get", video["id"]).exit_code == 1
+    assert terminal.type("templates", "delete", made["id"]).exit_code == 0
+
+
+def test_renders_and_files_are_managed_at_the_command_line(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("<body style='background: teal'>")
+    still = tmp_path / "still.png"
+    size = ("--width", "64", "--height", "36")
+    made = terminal.ask("renders", "create", str(page), *size, "-o", str(still))
+    assert made["status"] == "complete"
+    assert terminal.type("renders", "watch", made["id"]).stdout == f"{made['id']}  complete\n"
+    assert made["id"] in terminal.type("renders", "list", "--status", "complete").stdout
+    file = terminal.ask("upload", str(still), "--wait")
+    assert terminal.ask("files", "list", "--search", "STILL")[0]["id"] == file["id"]
+    assert terminal.ask("files", "watch", file["id"])["status"] == "ready"
+    copy = tmp_path / "copy.png"
+    assert terminal.type("files", "download", file["id"], "-o", str(copy)).exit_code == 0
+    assert copy.read_bytes() == still.read_bytes()
+    for noun, each in (("renders", made["id"]), ("files", file["id"])):
+        assert terminal.type(noun, "delete", each).stdout == f"{each}  deleted\n"
+        assert terminal.type(noun, "get", each).exit_code == 1
