@@ -10,13 +10,14 @@ from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from framekiln import __version__
-from framekiln.api import health, metrics, sessions, sse
+from framekiln.api import health, metrics, reference, sessions, sse
 from framekiln.api.auth import describe_authentication
 from framekiln.api.bodies import hoist_definitions
 from framekiln.api.errors import install_error_handlers
 from framekiln.api.link_access import LinkAccess
 from framekiln.api.metrics import Metrics
 from framekiln.api.middleware import RequestMiddleware
+from framekiln.api.openapi_examples import add_examples, describe_events
 from framekiln.api.route_index import RouteIndex
 from framekiln.api.unknown_fields import describe_warnings
 from framekiln.api.v1 import (
@@ -83,7 +84,7 @@ V2_ROUTERS: tuple[APIRouter, ...] = (
     metadata.router,
 )
 SESSION_ROUTERS: tuple[APIRouter, ...] = (sessions.router,)
-OPERATION_ROUTERS: tuple[APIRouter, ...] = (health.router, metrics.router)
+OPERATION_ROUTERS: tuple[APIRouter, ...] = (health.router, metrics.router, reference.router)
 
 DESCRIPTION = "Media composition and rendering: HTML or JSON in, MP4 or stills out."
 
@@ -94,7 +95,7 @@ def create_app(services: "Services") -> FastAPI:
         title="Framekiln",
         version=__version__,
         description=DESCRIPTION,
-        # Both pages would load scripts from other hosts.
+        # Both pages would load scripts from other hosts; `reference` has one of our own.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -133,6 +134,8 @@ def describe(app: FastAPI) -> dict[str, Any]:
         for path_item in document["paths"].values():
             for operation in path_item.values():
                 _describe_errors(operation)
+        add_examples(document)
+        describe_events(document)
         app.openapi_schema = document
     return app.openapi_schema
 

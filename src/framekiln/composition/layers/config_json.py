@@ -291,6 +291,7 @@ def _schema(limits: ConfigLimits) -> Schema[LayerConfig]:
             Field("output", "output", ObjectType(_OUTPUT), OutputSettings()),
             Field("callback", "callback", UrlType(("https", "http"))),
         ),
+        ignored=frozenset({"$schema"}),  # Editors find the JSON Schema by it.
         elsewhere={"quality": "preset", "width": "dimensions.width", "height": "dimensions.height"},
     )
 

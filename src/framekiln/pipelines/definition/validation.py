@@ -93,7 +93,7 @@ def _definition_form(types: tuple[StepRules, ...]) -> type[DefinitionForm]:
 def validate(value: Any, types: Mapping[str, StepRules]) -> Definition | list[ValidationIssue]:
     """Return the definition that is written in `value`, or all that is wrong with it."""
     issues: list[ValidationIssue] = []
-    form = read(definition_form(types), value, Location(issues))
+    form = read(definition_form(types), _without_schema(value), Location(issues))
     if form is None:
         return sorted_issues(issues)
     needs = {key: step.needs for key, step in form.steps.items()}
@@ -112,6 +112,13 @@ def has_too_many_values(value: Any) -> bool:
         if isinstance(each, dict | list):
             waiting += each.values() if isinstance(each, dict) else each
     return bool(waiting)
+
+
+def _without_schema(value: Any) -> Any:
+    """Leave out the field by which editors find the JSON Schema."""
+    if isinstance(value, dict) and isinstance(value.get("$schema"), str):
+        return {name: each for name, each in value.items() if name != "$schema"}
+    return value
 
 
 def _read_steps(
