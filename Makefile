@@ -8,6 +8,7 @@ INSTALLED := .venv/.installed
 NODE_MODULES := runtime/node_modules/.package-lock.json
 # What people put into their pages, for the tests.
 LIBRARIES := tests/e2e/libraries/node_modules/.package-lock.json
+TYPESCRIPT := clients/typescript/node_modules/.package-lock.json
 RUNTIME := src/framekiln/capture/runtime.js
 KERNEL := src/framekiln/pixels/libkernel.so.1
 # What speech is recognized with; the package itself carries no models.
@@ -29,10 +30,10 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help system setup serve check test e2e fuzz goldens examples bench bench-peers ci spec-report notice sbom format clean
+.PHONY: help system setup serve check test e2e fuzz goldens examples bench bench-peers ci spec-report notice sbom format client-typescript clean
 
 help: ## Show this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' Makefile
 
 system: # Programs and fonts; does nothing when all are there
 	@scripts/install_system.sh
@@ -88,8 +89,15 @@ format: setup $(NODE_MODULES) ## Put all source text in order
 	$(BIN)/ruff format
 	cd runtime && npm run --silent format
 
+client-typescript: setup $(TYPESCRIPT) ## Check, test and pack the TypeScript client into dist/
+	$(BIN)/python scripts/write_openapi.py clients/typescript/openapi.json
+	cd clients/typescript && npm run --silent schema && npm run --silent check && npm test --silent
+	cd clients/typescript && rm -rf dist && npm run --silent build
+	@mkdir -p dist
+	cd clients/typescript && npm pack --silent --pack-destination ../../dist
+
 clean: ## Remove what was installed and built here; never the data
-	rm -rf .venv runtime/node_modules tests/e2e/libraries/node_modules $(RUNTIME) $(KERNEL) build dist
+	rm -rf .venv runtime/node_modules tests/e2e/libraries/node_modules clients/typescript/node_modules $(RUNTIME) $(KERNEL) build dist
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
@@ -124,6 +132,10 @@ $(SPEECH): src/framekiln/speech/pinned_models.py scripts/fetch_speech_models.py 
 
 $(NODE_MODULES): runtime/package-lock.json $(INSTALLED)
 	cd runtime && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(TYPESCRIPT): clients/typescript/package-lock.json $(INSTALLED)
+	cd clients/typescript && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
 $(LIBRARIES): tests/e2e/libraries/package-lock.json $(INSTALLED)

@@ -1,0 +1,124 @@
+/** The client against a `fetch` of the test: retries, progress, uploads, signatures. */
+
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { test } from "node:test";
+
+import { Client, FramekilnError, ServiceUnreachable, verifyWebhook } from "../src/index.ts";
+
+type Answer = Response | Error;
+
+/** Returns a client, and what it sent. */
+function clientOf(...answers: Answer[]): { client: Client; asked: string[] } {
+  const asked: string[] = [];
+  const answer = async (input: unknown, init?: RequestInit): Promise<Response> => {
+    const range = new Headers(init?.headers).get("Content-Range");
+    asked.push([init?.method, String(input), range].filter(Boolean).join(" "));
+    const next = answers.shift();
+    if (next === undefined) throw new Error(`nothing prepared for ${String(input)}`);
+    if (next instanceof Error) throw next;
+    return next;
+  };
+  const options = { baseUrl: "http://service/", apiKey: "ef_a_b", retryWithinMs: 60_000 };
+  return { client: new Client({ ...options, fetch: answer as typeof fetch }), asked };
+}
+
+function json(body: unknown, status = 200): Response {
+  return new Response(JSON.stringify(body), { status });
+}
+
+test("reads are retried, creations are not", async () => {
+  const { client, asked } = clientOf(new TypeError("lost"), json({ id: "v", is_ready: true }));
+  assert.equal((await client.videos.get("v")).id, "v");
+  assert.deepEqual(asked, ["GET http://service/v2/videos/v", "GET http://service/v2/videos/v"]);
+  const other = clientOf(json({ error: "quota_exceeded", message: "used up" }, 429));
+  await assert.rejects(other.client.renders.create({ html: "<p>" }), ServiceUnreachable);
+  assert.equal(other.asked.length, 1);
+});
+
+test("an error has the code of the service", async () => {
+  const { client } = clientOf(json({ error: "render_not_found", message: "no render" }, 404));
+  await assert.rejects(client.renders.get("r"), (error: FramekilnError) => {
+    assert.deepEqual([error.code, error.status], ["render_not_found", 404]);
+    return true;
+  });
+});
+
+test("a progress stream that breaks is reopened", async () => {
+  const half = 'event: progress\ndata: {"progress": 0.5}\n\n';
+  const { client } = clientOf(
+    new Response(half),
+    new Response(`${half}event: complete\ndata: {}\n\n`),
+    json({ id: "r", status: "complete" }),
+  );
+  const fractions: number[] = [];
+  const render = await client.renders.wait("r", { onProgress: (each) => fractions.push(each) });
+  assert.equal(render.status, "complete");
+  assert.deepEqual(fractions, [0.5, 0.5]);
+});
+
+test("a failed render throws its reason", async () => {
+  const { client } = clientOf(new Response("event: error\ndata: bad_page: no element\n\n"));
+  await assert.rejects(client.renders.wait("r"), { code: "bad_page" });
+});
+
+test("an upload resumes at the missing byte", async () => {
+  const { client, asked } = clientOf(
+    json({ id: "f" }, 201),
+    json({ next_byte: 0, complete: false }),
+    new TypeError("lost"),
+    json({ next_byte: 3, complete: false }),
+    json({ next_byte: 7, complete: true }),
+    json({ id: "f", status: "processing" }),
+  );
+  const reports: number[] = [];
+  const options = { filename: "a.mp4", onProgress: (done: number) => void reports.push(done) };
+  await client.files.upload(new Blob(["content"]), options);
+  assert.deepEqual(reports, [0, 3, 7]);
+  assert.deepEqual(
+    asked
+      .filter((each) => each.includes("bytes"))
+      .map((each) => each.split(" ").slice(2).join(" ")),
+    ["bytes 0-6/7", "bytes 3-6/7"],
+  );
+});
+
+test("lists request the next page when it is needed", async () => {
+  const { client, asked } = clientOf(
+    json({ files: [{ id: "a" }], next_cursor: "c" }),
+    json({ files: [{ id: "b" }], next_cursor: null }),
+  );
+  const ids: string[] = [];
+  for await (const file of client.files.list({ search: "x y" })) ids.push(file.id);
+  assert.deepEqual(ids, ["a", "b"]);
+  assert.ok(asked[1]?.endsWith("/api/v1/files?search=x+y&cursor=c"));
+});
+
+test("waiting ends when the signal aborts", async () => {
+  const { client } = clientOf(json({ id: "v", is_ready: false }));
+  const abort = new AbortController();
+  const waiting = client.videos.wait("v", { signal: abort.signal });
+  abort.abort(new Error("enough"));
+  await assert.rejects(waiting, /enough/);
+});
+
+test("webhooks are checked against secret, age and content", async () => {
+  const secret = `whsec_${Buffer.from("a secret").toString("base64")}`;
+  const body = '{"topic": "render.completed"}';
+  const headers = (sentAt: number): Record<string, string> => {
+    const signed = `msg_1.${sentAt}.${body}`;
+    const signature = createHmac("sha256", "a secret").update(signed).digest("base64");
+    return {
+      "webhook-id": "msg_1",
+      "webhook-timestamp": String(sentAt),
+      "webhook-signature": `v1,AAAA v1,${signature}`,
+    };
+  };
+  const now = Math.floor(Date.now() / 1000);
+  assert.equal((await verifyWebhook(secret, headers(now), body)).topic, "render.completed");
+  const wrong = { code: "wrong_signature" };
+  await assert.rejects(verifyWebhook(secret, headers(now), `${body} `), wrong);
+  await assert.rejects(verifyWebhook(secret, headers(now - 3600), body), wrong);
+  await assert.rejects(verifyWebhook("whsec_AAAA", headers(now), body), wrong);
+  await assert.rejects(verifyWebhook(secret, {}, body), wrong);
+});
