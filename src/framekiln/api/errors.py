@@ -175,8 +175,20 @@ def issue_of(error: Mapping[str, Any]) -> ProblemIssue:
     if location and location[0] in PLACES:
         location = location[1:]
     path = ".".join(str(part) for part in location)
-    message = str(error.get("msg", "is not valid")).removeprefix("Value error, ")
+    message = _issue_message(error)
     return ProblemIssue(safe_text(path)[:MAX_PATH_CHARS], _issue_code(error), safe_text(message))
+
+
+def _issue_message(error: Mapping[str, Any]) -> str:
+    message = str(error.get("msg", "is not valid")).removeprefix("Value error, ")
+    match error.get("type"):
+        case "missing":
+            return "is missing"
+        case "union_tag_not_found":
+            return "has no type"
+        case "union_tag_invalid":
+            return f"type: must be one of {message.rpartition('expected tags: ')[2]}"
+    return message
 
 
 def body_of(problem: Problem, family: Family) -> dict[str, Any]:

@@ -386,3 +386,14 @@ def test_very_deep_details_are_truncated() -> None:
         deep = [deep]
     body = safe_json(body_of(Problem(409, "conflict", "deep", {"deep": deep}), Family.V1))
     assert "..." in json.dumps(body)
+
+
+def test_missing_fields_and_unknown_types_are_described_in_plain_words() -> None:
+    tags = "Input tag 'x' found using 'type' does not match any of the expected tags: 'a', 'b'"
+    kinds = {
+        "missing": ("Field required", "is missing"),
+        "union_tag_not_found": ("Unable to extract tag using discriminator 'type'", "has no type"),
+        "union_tag_invalid": (tags, "type: must be one of 'a', 'b'"),
+    }
+    for kind, (message, described) in kinds.items():
+        assert issue_of({"type": kind, "loc": ("body", "a"), "msg": message}).message == described
