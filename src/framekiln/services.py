@@ -119,7 +119,7 @@ class Services:
                 RunningLimit(FILM_QUEUE, Quota.CONCURRENT_RENDERS, limits[Quota.CONCURRENT_RENDERS])
             ],
         )
-        quotas = Quotas(database, jobs=jobs, clock=clock, defaults=limits)
+        quotas = Quotas(database, clock=clock, defaults=limits)
         passwords = Passwords()
         signing_keys = (
             ConfiguredSigningKeys(settings.secret_keys)

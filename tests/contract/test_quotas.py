@@ -1,5 +1,6 @@
 """Quotas of organizations: what is refused, what waits, and what the errors say."""
 
+import asyncio
 from datetime import timedelta
 from fractions import Fraction
 from typing import Any
@@ -20,6 +21,7 @@ from framekiln.quotas.service import Quotas
 from framekiln.timeline import Timeline
 from tests.support.app import AppHarness
 from tests.support.clock import SettableClock
+from tests.support.timeouts import TIMEOUT_S
 
 RENDERS = "/api/v1/renders"
 RENDER = {"html": "<p>x", "width": 64, "height": 36, "duration_ms": 100}
@@ -107,6 +109,52 @@ class TestQueuedJobs:
             with pytest.raises(QuotaExceeded):
                 await services.quotas.check(connection, organization_id, Quota.QUEUED_JOBS)
 
+    async def test_a_check_that_waited_counts_what_was_committed_meanwhile(
+        self, org: AppHarness
+    ) -> None:
+        organization_id = await id_of(org)
+        await set_limit(org, Quota.QUEUED_JOBS, 1)
+        services = org.services
+
+        async def check() -> None:
+            async with services.database.transaction() as second:
+                await services.quotas.check(second, organization_id, Quota.QUEUED_JOBS)
+
+        async with services.database.transaction() as first:
+            await services.quotas.check(first, organization_id, Quota.QUEUED_JOBS)
+            waiting = asyncio.create_task(check())
+            await self.wait_for_a_waiting_check(org)
+            args = {"organization_id": str(organization_id)}
+            await services.jobs.defer(first, NewJob("note", args, "nowhere"))
+        with pytest.raises(QuotaExceeded):
+            await waiting
+
+    async def wait_for_a_waiting_check(self, org: AppHarness) -> None:
+        query = """
+            SELECT EXISTS (
+                SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+                WHERE locktype = 'advisory' AND NOT granted AND datname = current_database()
+            ) AS found
+        """
+        async with asyncio.timeout(TIMEOUT_S), org.services.database.connection() as connection:
+            row = await (await connection.execute(query)).fetchone()
+            while not (row and row["found"]):
+                await asyncio.sleep(0.02)
+                row = await (await connection.execute(query)).fetchone()
+
+    async def test_a_check_without_any_limit_waits_for_nobody(self, org: AppHarness) -> None:
+        organization_id, services = await id_of(org), org.services
+        quotas = Quotas(
+            services.database, clock=services.clock, defaults=dict.fromkeys(Quota, None)
+        )
+        async with (
+            services.database.transaction() as first,
+            services.database.transaction() as second,
+        ):
+            await services.quotas.check(first, organization_id, Quota.QUEUED_JOBS)
+            await second.execute("SET LOCAL lock_timeout = '1ms'")
+            await quotas.check(second, organization_id, Quota.QUEUED_JOBS)
+
 
 class TestRenderMinutes:
     async def test_films_are_counted_when_they_are_planned(self, org: AppHarness) -> None:
@@ -135,7 +183,6 @@ class TestRenderMinutes:
         clock = SettableClock(services.clock.now())
         quotas = Quotas(
             services.database,
-            jobs=services.jobs,
             clock=clock,
             defaults=dict.fromkeys(Quota, 1),
         )
@@ -223,7 +270,6 @@ class TestRequests:
         organization_id = await id_of(org)
         quotas = Quotas(
             org.services.database,
-            jobs=org.services.jobs,
             clock=org.services.clock,
             defaults=dict.fromkeys(Quota, 100),
         )

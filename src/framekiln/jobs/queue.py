@@ -71,15 +71,6 @@ WHERE status IN ('todo', 'doing', 'failed')
   AND (%(status)s::procrastinate_job_status IS NULL OR status = %(status)s)
 ORDER BY id DESC LIMIT %(limit)s
 """
-COUNT_WAITING = """
-SELECT count(*) AS n FROM (
-    SELECT FROM procrastinate_jobs WHERE status = 'todo' AND owner = %s LIMIT %s
-) AS waiting
-"""
-COUNT_RUNNING = """
-SELECT count(*) AS n FROM procrastinate_jobs
-WHERE status = 'doing' AND queue_name = %s AND owner = %s
-"""
 # Others wait in vain if they have no running job, or at least two fewer than this organization.
 # With a difference of one, both would only change places.
 SHOULD_YIELD = """
@@ -184,22 +175,6 @@ class JobQueue:
         async with self._database.connection() as connection:
             rows = await (await connection.execute(DEPTHS)).fetchall()
         return [QueueDepth(**row) for row in rows]
-
-    async def count_waiting(
-        self, connection: Connection, organization_id: OrganizationId, *, most: int | None = None
-    ) -> int:
-        """Return how many jobs of an organization wait; counts no further than `most`."""
-        cursor = await connection.execute(COUNT_WAITING, (str(organization_id), most))
-        row = await cursor.fetchone()
-        return int(row["n"]) if row else 0
-
-    async def count_running(
-        self, connection: Connection, organization_id: OrganizationId, queue: str
-    ) -> int:
-        """Return how many jobs of an organization run in a queue."""
-        cursor = await connection.execute(COUNT_RUNNING, (queue, str(organization_id)))
-        row = await cursor.fetchone()
-        return int(row["n"]) if row else 0
 
     async def should_yield(self, queue: str, organization_id: OrganizationId) -> bool:
         """Whether a long job should end early, because it is the turn of another organization."""

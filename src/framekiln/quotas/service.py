@@ -7,7 +7,7 @@ process: they cost no query.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
@@ -15,13 +15,12 @@ from typing import Final
 import structlog
 
 from framekiln.db.pool import Connection, Database
-from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import OrganizationId
 from framekiln.quotas import store
 from framekiln.quotas.model import ADVICE, WINDOW, Limits, Quota, QuotaExceeded, QuotaUsage
+from framekiln.quotas.store import StoredUsage
 
-RENDER_QUEUE: Final = "render"
 MS_PER_MINUTE: Final = 60_000
 _LIMITS_FOR_S: Final = 15.0
 _MAX_BUCKETS: Final = 10_000
@@ -35,11 +34,8 @@ log = structlog.get_logger(__name__)
 class Quotas:
     """The quotas of all organizations."""
 
-    def __init__(
-        self, database: Database, *, jobs: JobQueue, clock: Clock, defaults: Limits
-    ) -> None:
+    def __init__(self, database: Database, *, clock: Clock, defaults: Limits) -> None:
         self._database = database
-        self._jobs = jobs
         self._clock = clock
         self._defaults = defaults
         self._buckets: dict[OrganizationId, _Bucket] = {}
@@ -55,16 +51,8 @@ class Quotas:
 
         Until the caller's transaction ends, nobody else can use up the same quotas.
         """
-        if any(self._defaults[quota] is not None for quota in quotas):
-            own = await store.lock_and_find_limits(connection, organization_id)
-            limits = self._with_defaults(own)
-        else:
-            limits = await self.limits(connection, organization_id)
-            if any(limits[quota] is not None for quota in quotas):
-                await store.lock(connection, organization_id)
-        for quota in quotas:
-            if (limit := limits[quota]) is not None:
-                await self._check(connection, organization_id, quota, limit, adding)
+        for each in await self._find(connection, organization_id, quotas, is_check=True):
+            self._check(organization_id, each, adding)
 
     async def record(
         self, connection: Connection, organization_id: OrganizationId, quota: Quota, amount: int
@@ -86,17 +74,12 @@ class Quotas:
     async def usage(self, organization_id: OrganizationId) -> list[QuotaUsage]:
         """Return all quotas of an organization with what is used of them."""
         async with self._database.connection() as connection:
-            limits = await self.limits(connection, organization_id)
-            return [
-                QuotaUsage(quota, await self._used(connection, organization_id, quota), limit)
-                for quota, limit in limits.items()
-            ]
+            found = await self._find(connection, organization_id, tuple(Quota), is_check=False)
+        return [QuotaUsage(each.quota, _shown(each), each.limit) for each in found]
 
     async def limits(self, connection: Connection, organization_id: OrganizationId) -> Limits:
         """Return the limits of an organization."""
-        return self._with_defaults(await store.find_limits(connection, organization_id))
-
-    def _with_defaults(self, own: Mapping[str, int | None]) -> Limits:
+        own = await store.find_limits(connection, organization_id)
         return {quota: own.get(quota, self._defaults[quota]) for quota in Quota}
 
     async def set_limit(
@@ -134,50 +117,41 @@ class Quotas:
                 Quota.REQUESTS_PER_MINUTE, organization_id, bucket.limit, bucket.limit, wait_s
             )
 
-    async def _check(
+    async def _find(
         self,
         connection: Connection,
         organization_id: OrganizationId,
-        quota: Quota,
-        limit: int,
-        adding: int,
-    ) -> None:
-        used = await self._used(connection, organization_id, quota, most=limit)
-        if used is None or (used < limit and used + adding <= limit):
-            return
-        wait_s = _RETRY_AFTER_S.get(quota) or await self._window_s(
-            connection, organization_id, quota
-        )
-        raise _exceeded(quota, organization_id, used, limit, wait_s)
-
-    async def _used(
-        self,
-        connection: Connection,
-        organization_id: OrganizationId,
-        quota: Quota,
+        quotas: Sequence[Quota],
         *,
-        most: int | None = None,
-    ) -> int | None:
-        """Return what is used of a quota; jobs are only counted up to `most`."""
-        if quota is Quota.STORED_BYTES:
-            return await store.sum_stored_bytes(connection, organization_id)
-        if quota is Quota.QUEUED_JOBS:
-            return await self._jobs.count_waiting(connection, organization_id, most=most)
-        if quota is Quota.CONCURRENT_RENDERS:
-            return await self._jobs.count_running(connection, organization_id, RENDER_QUEUE)
-        if not quota.is_windowed:
-            return None
-        since = self._clock.now() - WINDOW
-        total, _ = await store.sum_usage(connection, organization_id, quota, since=since)
-        return ceil(total / MS_PER_MINUTE) if quota is Quota.RENDER_MINUTES else total
+        is_check: bool,
+    ) -> list[StoredUsage]:
+        return await store.find_usage(
+            connection,
+            organization_id,
+            quotas,
+            defaults=self._defaults,
+            since=self._clock.now() - WINDOW,
+            is_check=is_check,
+        )
 
-    async def _window_s(
-        self, connection: Connection, organization_id: OrganizationId, quota: Quota
-    ) -> int:
+    def _check(self, organization_id: OrganizationId, found: StoredUsage, adding: int) -> None:
+        used, limit = _shown(found), found.limit
+        if used is None or limit is None or (used < limit and used + adding <= limit):
+            return
+        wait_s = _RETRY_AFTER_S.get(found.quota) or self._window_s(found)
+        raise _exceeded(found.quota, organization_id, used, limit, wait_s)
+
+    def _window_s(self, found: StoredUsage) -> int:
         """Return in how many seconds the first hour of the window leaves it."""
         now = self._clock.now()
-        _, first = await store.sum_usage(connection, organization_id, quota, since=now - WINDOW)
-        return ceil(((first or now) + WINDOW - now).total_seconds())
+        return ceil(((found.first_hour or now) + WINDOW - now).total_seconds())
+
+
+def _shown(found: StoredUsage) -> int | None:
+    """Return what is used, in the unit of the limit."""
+    if found.quota is Quota.RENDER_MINUTES and found.used is not None:
+        return ceil(found.used / MS_PER_MINUTE)
+    return found.used
 
 
 @dataclass

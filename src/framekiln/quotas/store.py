@@ -1,32 +1,50 @@
 """SQL of quotas. Makes no decisions; the caller owns the transaction."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+
+from psycopg.types.json import Jsonb
 
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import OrganizationId
-from framekiln.quotas.model import Quota
+from framekiln.quotas.model import Limits, Quota
 
 
-async def lock(connection: Connection, organization_id: OrganizationId) -> None:
-    """Let one transaction at a time check the quotas of an organization."""
-    await connection.execute(
-        "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"quota:{organization_id}",)
-    )
+@dataclass(frozen=True)
+class StoredUsage:
+    """What is used of a quota; None where it is not counted."""
+
+    quota: Quota
+    used: int | None
+    limit: int | None
+    first_hour: datetime | None
+    """Of those that are counted, if they are counted by the hour."""
 
 
-async def lock_and_find_limits(
-    connection: Connection, organization_id: OrganizationId
-) -> dict[str, int | None]:
-    """Do both in one statement."""
+async def find_usage(
+    connection: Connection,
+    organization_id: OrganizationId,
+    quotas: Sequence[Quota],
+    *,
+    defaults: Limits,
+    since: datetime,
+    is_check: bool,
+) -> list[StoredUsage]:
+    """Return what is used of quotas, in their order; minutes of film are milliseconds.
+
+    A check leaves out quotas without a limit, and no other check of the organization begins before
+    the transaction has ended.
+    """
+    known = {quota: amount for quota in quotas if (amount := defaults[quota]) is not None}
     cursor = await connection.execute(
-        """
-        SELECT name, amount, locked.done::text
-        FROM (SELECT pg_advisory_xact_lock(hashtextextended(%s, 0)) AS done) AS locked
-        LEFT JOIN organization_quota ON organization_id = %s
-        """,
-        (f"quota:{organization_id}", organization_id),
+        "SELECT quota, most, used, first_hour FROM quota_usage(%s, %s, %s, %s, %s)",
+        (organization_id, [str(quota) for quota in quotas], Jsonb(known), since, is_check),
     )
-    return {row["name"]: row["amount"] for row in await cursor.fetchall()}
+    return [
+        StoredUsage(Quota(row["quota"]), row["used"], row["most"], row["first_hour"])
+        for row in await cursor.fetchall()
+    ]
 
 
 async def find_limits(
@@ -61,18 +79,6 @@ async def remove_limit(
         "DELETE FROM organization_quota WHERE organization_id = %s AND name = %s",
         (organization_id, quota),
     )
-
-
-async def sum_stored_bytes(connection: Connection, organization_id: OrganizationId) -> int:
-    """Return how many bytes are stored for an organization."""
-    cursor = await connection.execute(
-        """
-        SELECT coalesce(sum(byte_count), 0) AS total FROM stored_change WHERE organization_id = %s
-        """,
-        (organization_id,),
-    )
-    row = await cursor.fetchone()
-    return int(row["total"]) if row else 0
 
 
 async def merge_stored_changes(connection: Connection, *, most: int) -> None:
@@ -114,22 +120,6 @@ async def add_usage(
         """,
         (organization_id, quota, now, amount),
     )
-
-
-async def sum_usage(
-    connection: Connection, organization_id: OrganizationId, quota: Quota, *, since: datetime
-) -> tuple[int, datetime | None]:
-    """Return what was used since an instant, and the first hour of it."""
-    cursor = await connection.execute(
-        """
-        SELECT coalesce(sum(amount), 0) AS total, min(hour) AS first FROM organization_usage
-        WHERE organization_id = %s AND name = %s AND hour > %s
-        """,
-        (organization_id, quota, since),
-    )
-    row = await cursor.fetchone()
-    assert row is not None
-    return int(row["total"]), row["first"]
 
 
 async def delete_usage(connection: Connection, *, before: datetime) -> None:

@@ -67,7 +67,7 @@ async def parts(conninfo: str, tmp_path: Path, clock: SettableClock) -> AsyncIte
     await jobs.open()
     blobs = open_blob_store(None, folder=tmp_path / "blobs")
     settings = Settings()
-    quotas = Quotas(database, jobs=jobs, clock=clock, defaults=default_limits(settings))
+    quotas = Quotas(database, clock=clock, defaults=default_limits(settings))
     renders = Renders(
         database,
         jobs=jobs,
