@@ -4,8 +4,8 @@ Procrastinate's SQL functions do the work; only this package knows them. A job m
 handlers must be idempotent. Nothing here is periodic: the schedule calls `sweep_stalled`.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import psycopg
 import structlog
@@ -32,9 +32,9 @@ from framekiln.kit.ids import OrganizationId
 
 MAX_CONNECTIONS = 2
 
-DEFER = """
-SELECT unnest(procrastinate_defer_jobs_v1(%s::procrastinate_job_to_defer_v1[])) AS id
-"""
+DEFER_JOBS: Final = "procrastinate_defer_jobs_v1(%(jobs)s::procrastinate_job_to_defer_v1[])"
+"""An expression that queues jobs as part of a store's statement; `jobs` are their `job_rows`."""
+DEFER: Final = f"SELECT unnest({DEFER_JOBS}) AS id"
 # A server that was down received no heartbeats: after its start, workers get the full time.
 FIND_DEAD_WORKERS = """
 SELECT id FROM procrastinate_workers
@@ -225,12 +225,16 @@ class JobQueue:
 
 
 async def _insert(connection: Connection, jobs: Sequence[NewJob]) -> list[int]:
-    rows = [
+    cursor = await connection.execute(DEFER, {"jobs": job_rows(jobs)})
+    return [row["id"] for row in await cursor.fetchall()]
+
+
+def job_rows(jobs: Iterable[NewJob]) -> list[tuple[Any, ...]]:
+    """Return jobs as the parameter of `DEFER_JOBS`; there must be none with their dedupe key."""
+    return [
         (job.queue, job.kind, job.priority, None, job.dedupe_key, Jsonb(dict(job.args)), job.run_at)
         for job in jobs
     ]
-    cursor = await connection.execute(DEFER, (rows,))
-    return [row["id"] for row in await cursor.fetchall()]
 
 
 async def _insert_unique(connection: Connection, job: NewJob) -> int | None:

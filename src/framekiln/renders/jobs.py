@@ -6,6 +6,7 @@ A redaction is a single job.
 from typing import Final
 
 from framekiln.jobs.model import NewJob
+from framekiln.kit.ids import OrganizationId, RenderId
 from framekiln.renders.model import Render
 
 FILM_RENDER: Final = "render.film"
@@ -23,26 +24,32 @@ _FIRST: Final = 0
 _FURTHER: Final = -1
 
 
-def film_job(render: Render, *, is_further: bool = False) -> NewJob:
+def film_job(
+    organization_id: OrganizationId, render_id: RenderId, *, is_further: bool = False
+) -> NewJob:
     """Return the job of one worker on a render's slices."""
-    priority = _FURTHER if is_further else _FIRST
-    return NewJob(kind=FILM_RENDER, args=_args(render), queue=FILM_QUEUE, priority=priority)
+    priority, args = _FURTHER if is_further else _FIRST, _args(organization_id, render_id)
+    return NewJob(kind=FILM_RENDER, args=args, queue=FILM_QUEUE, priority=priority)
 
 
 def sound_job(render: Render) -> NewJob:
     """Return the job that mixes a render's sound."""
-    return NewJob(kind=MIX_SOUND, args=_args(render), queue=MEDIA_QUEUE)
+    return NewJob(kind=MIX_SOUND, args=_args_of(render), queue=MEDIA_QUEUE)
 
 
 def join_job(render: Render) -> NewJob:
     """Return the job that joins slices and sound into the output."""
-    return NewJob(kind=JOIN_RENDER, args=_args(render), queue=MEDIA_QUEUE)
+    return NewJob(kind=JOIN_RENDER, args=_args_of(render), queue=MEDIA_QUEUE)
 
 
-def redact_job(render: Render) -> NewJob:
+def redact_job(organization_id: OrganizationId, render_id: RenderId) -> NewJob:
     """Return the job that makes a redacted copy of a file."""
-    return NewJob(kind=REDACT_FILE, args=_args(render), queue=REDACT_QUEUE)
+    return NewJob(kind=REDACT_FILE, args=_args(organization_id, render_id), queue=REDACT_QUEUE)
 
 
-def _args(render: Render) -> dict[str, str]:
-    return {"render_id": str(render.id), "organization_id": str(render.organization_id)}
+def _args_of(render: Render) -> dict[str, str]:
+    return _args(render.organization_id, render.id)
+
+
+def _args(organization_id: OrganizationId, render_id: RenderId) -> dict[str, str]:
+    return {"render_id": str(render_id), "organization_id": str(organization_id)}

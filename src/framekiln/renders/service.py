@@ -98,6 +98,7 @@ class Renders:
                 await self._put_until_recorded(stack, data_at, data.encode())
             connection = await stack.enter_async_context(self._database.transaction())
             await self._quotas.check(connection, organization_id, *_LIMITING_RENDERS)
+            job = None if source is None else film_job(organization_id, render_id)
             render = await store.insert(
                 connection,
                 render_id,
@@ -106,13 +107,12 @@ class Renders:
                 api_key_id=caller.api_key_id,
                 source_key=key,
                 data_key=data_at,
+                job=job,
                 now=self._clock.now(),
             )
             assert render is not None, "its id is new"
             if also_write is not None:
                 await also_write(connection, render)
-            if source is not None:
-                await self._jobs.defer(connection, film_job(render))
             await self._events.record(connection, render)
         return render
 
@@ -157,10 +157,10 @@ class Renders:
                 organization_id=organization_id,
                 api_key_id=api_key_id,
                 source_key=key,
+                job=redact_job(organization_id, render_id),
                 now=self._clock.now(),
             )
             if render is not None:
-                await self._jobs.defer(connection, redact_job(render))
                 await self._events.record(connection, render)
         return render or await self.get(organization_id, render_id)
 
@@ -203,7 +203,7 @@ class Renders:
             _check_awaits_bundle(render)
             await self._blobs.put_file(render.source_key, archive)
             await store.set_queued(connection, render_id)
-            await self._jobs.defer(connection, film_job(render))
+            await self._jobs.defer(connection, film_job(organization_id, render_id))
             await notify(connection, progress_topic(render_id))
             queued = replace(render, status=RenderStatus.QUEUED)
             await self._events.record(connection, queued, before=render.status)

@@ -10,6 +10,8 @@ from psycopg.types.json import Jsonb
 
 from framekiln.db.pool import Connection
 from framekiln.jobs.failures import Failure
+from framekiln.jobs.model import NewJob
+from framekiln.jobs.queue import DEFER_JOBS, job_rows
 from framekiln.kit.content_version import ContentVersion
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
 from framekiln.renders.model import (
@@ -35,11 +37,12 @@ async def insert(  # noqa: PLR0913 - one column each
     api_key_id: ApiKeyId | None,
     source_key: str,
     now: datetime,
+    job: NewJob | None,
     data_key: str | None = None,
 ) -> Render | None:
-    """Insert a render in its first state; None when the id exists."""
+    """Insert a render in its first state and queue its job; do nothing if the id exists."""
     cursor = await connection.execute(
-        """
+        f"""
         INSERT INTO render (id, organization_id, api_key_id, status, md5, metadata, source_key,
             source_kind, source_digest, is_bundle, asked_width_px, asked_height_px, asked_fps,
             asked_duration_ms, output, slice_ms, created_at, expires_at, request_warnings,
@@ -49,8 +52,8 @@ async def insert(  # noqa: PLR0913 - one column each
             %(height_px)s, %(fps)s, %(duration_ms)s, %(output)s, %(slice_ms)s, %(now)s,
             %(expires_at)s, %(request_warnings)s, %(data_key)s)
         ON CONFLICT (id) DO NOTHING
-        RETURNING *
-        """,
+        RETURNING *, {DEFER_JOBS}
+        """,  # noqa: S608 -- a constant
         {
             "id": render_id,
             "organization_id": organization_id,
@@ -71,6 +74,7 @@ async def insert(  # noqa: PLR0913 - one column each
             "expires_at": request.expires_at,
             "request_warnings": Jsonb(request.warnings),
             "data_key": data_key,
+            "jobs": job_rows([] if job is None else [job]),
         },
     )
     row = await cursor.fetchone()

@@ -279,7 +279,9 @@ class RenderWorker:
         one for each slice, so that renders take turns.
         """
         if free > 1:
-            await self._jobs.defer(connection, film_job(render, is_further=True))
+            await self._jobs.defer(
+                connection, film_job(render.organization_id, render.id, is_further=True)
+            )
 
     @asynccontextmanager
     async def _locked(self, render_id: RenderId) -> AsyncIterator[tuple[Connection, Render | None]]:
