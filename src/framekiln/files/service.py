@@ -94,9 +94,12 @@ class Files:
                 await store.lock_md5(connection, organization_id, new.md5)
                 if twin := await store.find_duplicate(connection, organization_id, new, now=now):
                     return twin, False
-            await self._quotas.check(connection, organization_id, Quota.QUEUED_JOBS)
             await self._quotas.check(
-                connection, organization_id, Quota.STORED_BYTES, adding=new.byte_size or 0
+                connection,
+                organization_id,
+                Quota.QUEUED_JOBS,
+                Quota.STORED_BYTES,
+                adding_bytes=new.byte_size or 0,
             )
             file = await store.insert(
                 connection,

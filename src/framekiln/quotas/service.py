@@ -45,13 +45,14 @@ class Quotas:
         connection: Connection,
         organization_id: OrganizationId,
         *quotas: Quota,
-        adding: int = 0,
+        adding_bytes: int = 0,
     ) -> None:
-        """Raise `QuotaExceeded` if one of the quotas is used up, or would be by `adding`.
+        """Raise `QuotaExceeded` if one of the quotas is used up, or would be by more stored bytes.
 
         Until the caller's transaction ends, nobody else can use up the same quotas.
         """
         for each in await self._find(connection, organization_id, quotas, is_check=True):
+            adding = adding_bytes if each.quota is Quota.STORED_BYTES else 0
             self._check(organization_id, each, adding)
 
     async def record(
