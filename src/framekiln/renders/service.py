@@ -290,10 +290,10 @@ class Renders:
     async def progress(self, render_id: RenderId) -> RenderProgress:
         """Return the progress of a render."""
         async with self._database.connection() as connection:
-            progress = await store.find_progress(connection, render_id)
-        if progress is None:
+            found = await store.find_progress(connection, [render_id])
+        if render_id not in found:
             raise _no_render(render_id)
-        return progress
+        return found[render_id]
 
     @asynccontextmanager
     async def follow(self, render_id: RenderId) -> AsyncIterator[Follower]:

@@ -174,14 +174,16 @@ async def lock(connection: Connection, render_id: RenderId) -> Render | None:
     return _render(row) if row else None
 
 
-async def find_progress(connection: Connection, render_id: RenderId) -> RenderProgress | None:
-    """Return the progress of a render: finished slices, and the frames of those in progress.
+async def find_progress(
+    connection: Connection, render_ids: Sequence[RenderId]
+) -> dict[RenderId, RenderProgress]:
+    """Return the progress of renders: finished slices, and the frames of those in progress.
 
     A render without slices counts thousandths.
     """
     cursor = await connection.execute(
         """
-        SELECT status, error_code, error_message, record,
+        SELECT id, status, error_code, error_message, record,
             coalesce((plan ->> 'frame_count')::integer, 1000) AS frame_count,
             CASE WHEN plan IS NULL THEN (SELECT coalesce(max(frames_done), 0)
                 FROM render_slice_progress WHERE render_id = render.id AND number = -1)
@@ -190,19 +192,19 @@ async def find_progress(connection: Connection, render_id: RenderId) -> RenderPr
                 FROM render_slice slice LEFT JOIN render_slice_progress made USING
                     (render_id, number)
                 WHERE slice.render_id = render.id)::integer END AS frames_done
-        FROM render WHERE id = %s
+        FROM render WHERE id = ANY(%s)
         """,
-        (render_id,),
+        (list(render_ids),),
     )
-    row = await cursor.fetchone()
-    if row is None:
-        return None
-    return RenderProgress(
-        status=RenderStatus(row["status"]),
-        frames_done=row["frames_done"],
-        frame_count=row["frame_count"],
-        failure=_failure(row),
-    )
+    return {
+        RenderId(row["id"]): RenderProgress(
+            status=RenderStatus(row["status"]),
+            frames_done=row["frames_done"],
+            frame_count=row["frame_count"],
+            failure=_failure(row),
+        )
+        for row in await cursor.fetchall()
+    }
 
 
 async def set_started(connection: Connection, render_id: RenderId, *, now: datetime) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
-from framekiln.renders.model import Render, RenderStatus
+from framekiln.renders.model import Render, RenderProgress, RenderStatus
 from framekiln.renders.output import FilmFormat, is_mp4_film
 from framekiln.videos.public_ids import TemplateId, VideoId
 
@@ -59,6 +59,8 @@ class Video:
 
     record: VideoRecord
     render: Render
+    render_progress: RenderProgress | None = None
+    """Read only for renders that have begun and not ended."""
 
     @property
     def id(self) -> VideoId:
@@ -74,6 +76,13 @@ class Video:
     def is_failed(self) -> bool:
         """Whether it has failed."""
         return self.render.status is RenderStatus.FAILED
+
+    @property
+    def progress(self) -> float:
+        """From 0 to 1, and 1 only when it can be downloaded."""
+        if self.is_ready:
+            return 1.0
+        return self.render_progress.fraction if self.render_progress else 0.0
 
     @property
     def is_film(self) -> bool:

@@ -1,7 +1,7 @@
 """The operations on videos. Each change is one transaction, together with that of the render."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from framekiln.composition.layers import ConfigFinding, InvalidConfig, LayerConfig
@@ -13,7 +13,7 @@ from framekiln.identity.model import Caller
 from framekiln.kit.clock import Clock
 from framekiln.kit.fair_threads import FairThreads
 from framekiln.kit.ids import OrganizationId
-from framekiln.renders.lookup import find_render, find_renders, lock_render
+from framekiln.renders.lookup import find_progress, find_render, find_renders, lock_render
 from framekiln.renders.model import Render, RenderStatus
 from framekiln.renders.service import Renders
 from framekiln.videos import store
@@ -78,9 +78,10 @@ class Videos:
         async with self._database.connection() as connection:
             record = await self._find(connection, organization_id, video_id)
             render = await find_render(connection, organization_id, record.render_id)
-        if render is None:
-            raise _no_video(video_id)
-        return Video(record, render)
+            if render is None:
+                raise _no_video(video_id)
+            (video,) = await _with_progress(connection, [Video(record, render)])
+        return video
 
     async def get_ready(self, organization_id: OrganizationId, video_id: str) -> Video:
         """Return a finished video, or raise `VideoNotReady`."""
@@ -98,11 +99,12 @@ class Videos:
             records = await store.list_page(connection, organization_id, page_request)
             ids = [record.render_id for record in records]
             renders = await find_renders(connection, organization_id, ids)
-        videos = [
-            Video(record, renders[record.render_id])
-            for record in records
-            if record.render_id in renders
-        ]
+            videos = [
+                Video(record, renders[record.render_id])
+                for record in records
+                if record.render_id in renders
+            ]
+            videos = await _with_progress(connection, videos)
         return ListPage(videos, page_request, total)
 
     async def delete(self, organization_id: OrganizationId, video_id: str) -> None:
@@ -208,6 +210,15 @@ class _RenderSources:
             if asset is None or asset.created_at > self.render.created_at:
                 return False
         return True
+
+
+async def _with_progress(connection: Connection, videos: list[Video]) -> list[Video]:
+    """Add the progress of those that are being rendered."""
+    begun = [video.render.id for video in videos if not video.render.status.is_terminal]
+    if not begun:
+        return videos
+    found = await find_progress(connection, begun)
+    return [replace(video, render_progress=found.get(video.render.id)) for video in videos]
 
 
 def video_not_ready(video: Video) -> VideoNotReady:

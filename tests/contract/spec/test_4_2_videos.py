@@ -3,6 +3,7 @@
 No worker runs here: a video stays as it was accepted until a test ends its render by hand.
 """
 
+import asyncio
 import json
 import re
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ from tests.support.videos import (
     create_video,
     plain_config,
     spec_config,
+    start_render,
     video_of,
 )
 
@@ -53,8 +55,27 @@ async def test_a_video_in_progress_has_no_media_addresses(app: AppHarness) -> No
     video_id = await create_video(app, spec_config())
     body = (await app.client.get(f"{VIDEOS}/{video_id}")).json()
     timestamp = body.pop("timestamp")
+    progress = body.pop("progress")
     assert body == {"id": video_id, "is_failed": False, "is_ready": False, "metadata": {}}
+    assert progress == 0
     assert isinstance(timestamp, int)
+
+
+async def test_progress_is_shown_listed_and_streamed(app: AppHarness, film: bytes) -> None:
+    video_id = await create_video(app, plain_config(duration=8))
+    render = (await video_of(app, video_id)).render
+    await start_render(app, render)
+    await app.services.render_worker.report_permille(render.id, 420)
+    assert (await app.client.get(f"{VIDEOS}/{video_id}")).json()["progress"] == 0.42
+    listed = (await app.client.get(VIDEOS)).json()["data"]
+    assert {each["id"]: each["progress"] for each in listed}[video_id] == 0.42
+    following = asyncio.create_task(app.get_in_parts(f"{VIDEOS}/{video_id}/progress"))
+    await complete_video(app, video_id, film)
+    answer = await following
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert b"".join(answer.parts).endswith(b"event: complete\ndata: {}\n\n")
+    stranger = await app.other_organization()
+    assert (await stranger.get_in_parts(f"{VIDEOS}/{video_id}/progress")).status == 404
 
 
 async def test_its_render_has_the_config_in_normal_form(app: AppHarness) -> None:
@@ -311,6 +332,7 @@ async def test_a_ready_video_can_be_downloaded_whole_and_in_ranges(
         "is_failed": False,
         "is_ready": True,
         "metadata": {},
+        "progress": 1.0,
         "download_url": f"{address}/download",
         "stream_url": f"{address}/stream",
         "thumbnail_url": f"{address}/thumbnail",

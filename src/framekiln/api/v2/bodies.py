@@ -39,9 +39,12 @@ class VideoInfo(VideoSummary):
     """A video (spec 2.3). Addresses and duration are there once it is ready."""
 
     model_config = ConfigDict(
-        json_schema_extra=lambda schema: schema["required"].append("timestamp")
+        json_schema_extra=lambda schema: schema["required"].extend(["progress", "timestamp"])
     )
 
+    progress: float = Field(
+        default=0, description="From 0 to 1; 1 only when it can be downloaded."
+    )
     download_url: str = ""
     stream_url: str = ""
     thumbnail_url: str = ""
@@ -126,7 +129,7 @@ def video_info(
     video: Video, base_url: str, *, destinations: Sequence[dict[str, Any]] = ()
 ) -> VideoInfo:
     """Describe a video."""
-    fields = _always(video)
+    fields = _always(video) | {"progress": round(video.progress, 4)}
     if video.render.result is not None:
         address = f"{base_url}/v2/videos/{video.id}"
         fields |= {"download_url": f"{address}/download", "thumbnail_url": f"{address}/thumbnail"}

@@ -4,10 +4,12 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 
+from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.destination_bodies import describe_destinations, video_destinations
+from framekiln.api.progress import counted_events, take_stream_place
 from framekiln.api.v2.bodies import (
     CreatedVideo,
     Deleted,
@@ -89,6 +91,20 @@ async def get_video(request: Request, caller: AuthenticatedCaller, video_id: str
     return video_info(
         video, services.settings.public_url, destinations=describe_destinations(destinations)
     )
+
+
+@router.get(
+    "/videos/{video_id}/progress",
+    response_class=sse.EventStream,
+    summary="Follow the progress of a video",
+)
+async def follow_video(request: Request, caller: AuthenticatedCaller, video_id: str) -> Response:
+    """Stream progress until the video is ready or has failed (server-sent events)."""
+    services = services_of(request)
+    video = await services.v2.videos.get(caller.organization.id, video_id)
+    place = take_stream_place(request, caller)
+    events = counted_events(services.renders, video.render.id, request)
+    return sse.stream_response(events, place)
 
 
 @router.delete("/videos/{video_id}", summary="Delete a video")
