@@ -56,6 +56,8 @@ class FrameRequest:
 
     time_s: Fraction
     extension: Extension
+    name: str = "t"
+    """What the caller calls the time, for messages."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +73,26 @@ class Frames:
         made = video.render.result
         assert made is not None, "it is a finished one"
         if request.time_s * 1000 > made.duration_ms:
-            raise _out_of_film(made.duration_ms)
+            raise _out_of_film(made.duration_ms, name=request.name)
         format_ = output_format(request.extension)
         assert not isinstance(format_, FilmFormat)
         size = made.width_px, made.height_px
         data = await self._picture(video.render, request.time_s, size, format_)
         return EncodedFrame(data, media_type_of(format_))
+
+    async def poster(self, video: Video, extension: Extension) -> EncodedFrame:
+        """Return the frame in the middle of a finished film; it is cached."""
+        render, made = video.render, video.render.result
+        assert made is not None, "it is a finished one"
+        key = f"{render_prefix(render.organization_id, render.id)}/poster.{extension}"
+        try:
+            return EncodedFrame(await self.blobs.get(key), media_type_of(output_format(extension)))
+        except BlobNotFound:
+            pass
+        middle_s = Fraction(made.duration_ms, 2000)
+        poster = await self.from_film(video, FrameRequest(middle_s, extension))
+        await self.blobs.put(key, poster.data)
+        return poster
 
     async def thumbnail(self, video: Video) -> bytes:
         """Return a small JPEG of a finished video; it is cached."""
@@ -167,10 +183,10 @@ class Frames:
             return await asyncio.to_thread((place.folder / _PICTURE).read_bytes)
 
 
-def _out_of_film(duration_ms: int) -> InvalidInput:
+def _out_of_film(duration_ms: int, *, name: str = "t") -> InvalidInput:
     return InvalidInput(
-        f"t: must be less than {duration_ms / 1000:g}, the duration of the film in seconds",
-        field="t",
+        f"{name}: must be less than {duration_ms / 1000:g}, the duration of the film in seconds",
+        field=name,
     )
 
 

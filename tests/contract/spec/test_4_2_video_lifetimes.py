@@ -73,7 +73,7 @@ async def test_other_organizations_see_nothing(app: AppHarness, film: bytes) -> 
     video_id = await create_video(app, plain_config(duration=7))
     await complete_video(app, video_id, film)
     stranger = await app.other_organization()
-    for path in ("", "/download", "/stream", "/thumbnail", "/frame"):
+    for path in ("", "/download", "/stream", "/thumbnail", "/poster", "/frame"):
         assert (await stranger.client.get(f"{VIDEOS}/{video_id}{path}")).status_code == 404
     assert (await stranger.client.delete(f"{VIDEOS}/{video_id}")).status_code == 404
     assert (await stranger.client.get(VIDEOS)).json()["data"] == []

@@ -294,6 +294,32 @@ async def test_a_thumbnail_has_the_size_of_the_film(
     assert (await app.client.get(address)).content == answer.content
 
 
+async def test_a_poster_is_the_middle_of_the_film_or_the_frame_asked_for(
+    app: AppHarness, worker: ManualWorker, parts: Parts, tmp_path: Path
+) -> None:
+    await worker.plan()
+    for _ in parts.slices:
+        await worker.finish_slice()
+    await worker.finish_sound()
+    await worker.finish()
+    address = f"{VIDEOS}/{worker.video_id}/poster"
+    first = await app.client.get(address)
+    assert first.headers["content-type"] == "image/jpeg"
+    (tmp_path / "p.jpg").write_bytes(first.content)
+    made = (await video_of(app, worker.video_id)).render.result
+    assert made is not None
+    middle = int(made.duration_ms * made.fps / 2000)
+    assert read_frame_code(decode_still(tmp_path / "p.jpg")[..., :3]) == middle
+    assert (await app.client.get(address)).content == first.content
+    asked = await app.client.get(address, params={"at": "0.2", "format": "webp"})
+    assert asked.headers["content-type"] == "image/webp"
+    (tmp_path / "p.webp").write_bytes(asked.content)
+    at_200_ms = int(made.fps / 5)
+    assert read_frame_code(decode_still(tmp_path / "p.webp")[..., :3]) == at_200_ms
+    late = await app.client.get(address, params={"at": "99"})
+    assert (late.status_code, late.json()["message"][:3]) == (422, "at:")
+
+
 async def test_playlists_repeat_the_media_token_in_their_addresses(
     app: AppHarness, worker: ManualWorker
 ) -> None:

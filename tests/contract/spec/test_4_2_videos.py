@@ -336,6 +336,7 @@ async def test_a_ready_video_can_be_downloaded_whole_and_in_ranges(
         "download_url": f"{address}/download",
         "stream_url": f"{address}/stream",
         "thumbnail_url": f"{address}/thumbnail",
+        "poster_url": f"{address}/poster",
         "duration": 2.0,
     }
     answer = await app.client.get(body["download_url"])
@@ -350,7 +351,8 @@ async def test_a_ready_video_can_be_downloaded_whole_and_in_ranges(
 
 async def test_media_of_an_unfinished_video_is_a_conflict(app: AppHarness) -> None:
     video_id = await create_video(app, plain_config(duration=2))
-    for name in ("download", "stream", "thumbnail", "stream/picture.m3u8", "stream/sound/0.m4s"):
+    streams = ("stream", "stream/picture.m3u8", "stream/sound/0.m4s")
+    for name in ("download", "thumbnail", "poster", *streams):
         answer = await app.client.get(f"{VIDEOS}/{video_id}/{name}")
         assert (answer.status_code, answer.json()["error"]) == (409, "video_not_ready"), name
 

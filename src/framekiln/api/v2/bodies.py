@@ -42,12 +42,11 @@ class VideoInfo(VideoSummary):
         json_schema_extra=lambda schema: schema["required"].extend(["progress", "timestamp"])
     )
 
-    progress: float = Field(
-        default=0, description="From 0 to 1; 1 only when it can be downloaded."
-    )
+    progress: float = Field(default=0, description="From 0 to 1; 1 only when it can be downloaded.")
     download_url: str = ""
     stream_url: str = ""
     thumbnail_url: str = ""
+    poster_url: str = ""
     duration: float = 0
     timestamp: int = Field(default=0, description="When it was created, in Unix seconds.")
     error: VideoError | None = None
@@ -136,6 +135,7 @@ def video_info(
         if video.is_streamable:
             fields["stream_url"] = f"{address}/stream"
         if video.is_film:
+            fields["poster_url"] = f"{address}/poster"
             fields["duration"] = video.render.result.duration_ms / 1000
     fields["timestamp"] = int(video.record.created_at.timestamp())
     failure = video_failure(video)

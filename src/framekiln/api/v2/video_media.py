@@ -26,6 +26,7 @@ router = APIRouter(prefix="/v2", tags=["videos"])
 
 Result = TypeVar("Result")
 FrameFormat = Literal["jpg", "png", "webp"]
+PosterFormat = Literal["jpg", "webp"]
 TrackName = Literal["picture", "sound"]
 
 # A playlist of a film in the making is another one a moment later.
@@ -165,6 +166,34 @@ async def get_thumbnail(request: Request, reader: MediaReader, video_id: str) ->
         return await download_video(request, reader, video_id)
     data = await services.v2.frames.thumbnail(video)
     return Response(data, media_type="image/jpeg", headers=_KEPT)
+
+
+@router.get(
+    "/videos/{video_id}/poster",
+    response_class=Response,
+    responses=_binary("image/jpeg", "image/png", "image/webp"),
+    summary="Download the poster of a video",
+)
+async def get_poster(
+    request: Request,
+    reader: MediaReader,
+    video_id: str,
+    at: Annotated[float | None, Query(ge=0, le=MAX_TIME_S, allow_inf_nan=False)] = None,
+    format: PosterFormat = "jpg",
+) -> Response:
+    """Return a picture as large as the film: its middle, or what is seen `at` a second."""
+    services = services_of(request)
+    video = await services.v2.videos.get_ready(reader.organization_id, video_id)
+    if not video.is_film:
+        return await download_video(request, reader, video_id)
+    frames, extension = services.v2.frames, Extension(format)
+    if at is None:
+        poster = await frames.poster(video, extension)
+    else:
+        # Not stored: callers could store every frame of a film.
+        asked = FrameRequest(Fraction(str(at)), extension, name="at")
+        poster = await frames.from_film(video, asked)
+    return Response(poster.data, media_type=poster.media_type, headers=_KEPT)
 
 
 @router.get(
