@@ -170,6 +170,7 @@ class Services:
                 database,
                 renders=renders,
                 ingest=ingest,
+                files=files,
                 blobs=blobs,
                 events=video_events,
                 clock=clock,

@@ -13,9 +13,10 @@ from typing import Final, Protocol
 
 from framekiln.kit.errors import InvalidInput
 from framekiln.kit.fetch import GuardedFetcher
+from framekiln.kit.ids import FILE_ID_SCHEME
 from framekiln.kit.ranged_source import SourceParts, open_ranged
 
-FILE_ID: Final = "file-id:"
+FILE_ID: Final = FILE_ID_SCHEME
 TRANSCRIPTION_OF: Final = "transcription-of:"
 MAX_ASSET_BYTES: Final = 1 << 30
 DOWNLOAD_WITHIN_S: Final = 600.0

@@ -1,6 +1,6 @@
 """Identifiers: a type per noun, so that they are never confused."""
 
-from typing import NewType
+from typing import Final, NewType
 from uuid import UUID, uuid4
 
 OrganizationId = NewType("OrganizationId", UUID)
@@ -9,6 +9,9 @@ RenderId = NewType("RenderId", UUID)
 FileId = NewType("FileId", UUID)
 TranscriptionId = NewType("TranscriptionId", UUID)
 UserId = NewType("UserId", UUID)
+
+FILE_ID_SCHEME: Final = "file-id:"
+"""What the address of an uploaded file begins with, where sources are named."""
 
 
 def new_uuid() -> UUID:

@@ -9,10 +9,11 @@ from framekiln.composition.layers.sources import addresses_of, every_layer
 from framekiln.composition.layers.values import HtmlLayer
 from framekiln.db.pool import Connection, Database
 from framekiln.files.lookup import find_asset
+from framekiln.files.service import Files
 from framekiln.identity.model import Caller
 from framekiln.kit.clock import Clock
 from framekiln.kit.fair_threads import FairThreads
-from framekiln.kit.ids import OrganizationId
+from framekiln.kit.ids import FILE_ID_SCHEME, OrganizationId
 from framekiln.renders.lookup import find_progress, find_render, find_renders, lock_render
 from framekiln.renders.model import Render, RenderStatus
 from framekiln.renders.service import Renders
@@ -21,6 +22,7 @@ from framekiln.videos.accepted_config import AcceptedConfig, accept_config
 from framekiln.videos.errors import VideoNotFound, VideoNotReady
 from framekiln.videos.events import VideoEvents
 from framekiln.videos.model import NewVideo, Video, VideoRecord, VideoRequest
+from framekiln.videos.named_files import NamedFiles
 from framekiln.videos.pagination import ListPage, PageNumberRequest
 from framekiln.videos.public_ids import VideoId, is_public_id, new_public_id
 
@@ -35,6 +37,7 @@ class Videos:
         database: Database,
         *,
         renders: Renders,
+        files: Files,
         events: VideoEvents,
         threads: FairThreads,
         clock: Clock,
@@ -42,6 +45,7 @@ class Videos:
         self._database = database
         self._threads = threads
         self._renders = renders
+        self._files = NamedFiles(files)
         self._events = events
         self._clock = clock
 
@@ -58,6 +62,7 @@ class Videos:
         """
         accepted = await self.validate(caller.organization.id, request)
         await self._check_callback(accepted)
+        await self._files.check(caller.organization.id, accepted.config)
         again = await self._find_equal(caller.organization.id, accepted, also_write)
         return again or await self._make(caller, accepted, also_write)
 
@@ -202,6 +207,9 @@ class _RenderSources:
     async def are_unchanged(self, addresses: set[str]) -> bool:
         """Whether another render would get the same bytes that this one used."""
         for address in sorted(addresses):
+            if address.startswith(FILE_ID_SCHEME):
+                # Was found just now, and the content of a file never changes.
+                continue
             asset = await find_asset(
                 self.connection, self.render.organization_id, address, now=self.now
             )

@@ -8,7 +8,7 @@ from typing import Final
 
 from framekiln.composition.layers import LayerConfig, SourceFacts, UnusableSource
 from framekiln.composition.layers.sources import addresses_of, every_layer
-from framekiln.engine.assets import MAX_ASSET_BYTES
+from framekiln.engine.assets import FILE_ID, MAX_ASSET_BYTES
 from framekiln.engine.source_facts import (
     UNREACHABLE,
     UNSUPPORTED,
@@ -16,7 +16,10 @@ from framekiln.engine.source_facts import (
     unreachable,
     unsupported,
 )
+from framekiln.files.errors import FileExpired, FileNotFound, FileNotReady
+from framekiln.files.ids import parse_file_id
 from framekiln.files.ingest import Ingest
+from framekiln.files.service import Files
 from framekiln.kit.confined.budget import children_of
 from framekiln.kit.confined.errors import ConfinedFailed
 from framekiln.kit.confined.job_folders import open_job_folders
@@ -36,6 +39,7 @@ _LIMITS: Final = ResourceLimits(
 # Each of them is a download and then a process.
 _AT_A_TIME: Final = 3
 _ALL_WITHIN_S: Final = 120.0
+_ABSENT_FILE: Final = FileNotFound | FileNotReady | FileExpired
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class SourceFinder:
     """Fetches and probes sources; unusable ones are returned as errors, not raised."""
 
     ingest: Ingest
+    files: Files
     blobs: BlobStore
 
     async def probe_all(
@@ -85,9 +90,8 @@ class SourceFinder:
 
     async def probe(self, organization_id: OrganizationId, address: str) -> ProbedSource:
         """Return the facts of one source, or raise why it cannot be fetched or used."""
-        asset = await self.ingest.get(organization_id, address)
         with open_job_folders("probe") as place:
-            await self.blobs.get_to_read(asset.blob_key, place.source)
+            await self._fetch(organization_id, address, place.source)
             with children_of(str(organization_id)):
                 probed = await run_confined(
                     PROBE_SOURCE_TASK,
@@ -97,6 +101,14 @@ class SourceFinder:
                     readable=[place.source],
                 )
         return ProbedSource.from_json(probed)
+
+    async def _fetch(self, organization_id: OrganizationId, address: str, path: Path) -> None:
+        if address.startswith(FILE_ID):
+            file_id = parse_file_id(address.removeprefix(FILE_ID))
+            await self.files.fetch_media(await self.files.get(organization_id, file_id), path)
+            return
+        asset = await self.ingest.get(organization_id, address)
+        await self.blobs.get_to_read(asset.blob_key, path)
 
 
 async def probe_file(path: Path) -> ProbedSource:
@@ -109,7 +121,7 @@ async def probe_file(path: Path) -> ProbedSource:
 
 def source_error_code(error: FramekilnError) -> str:
     """Return the code of a source that could not be fetched, or could not be used."""
-    is_away = isinstance(error, RemoteFailed | FetchRefused | FetchTooLarge)
+    is_away = isinstance(error, RemoteFailed | FetchRefused | FetchTooLarge | _ABSENT_FILE)
     return UNREACHABLE if is_away else UNSUPPORTED
 
 

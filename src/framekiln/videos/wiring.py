@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from framekiln.db.pool import Database
 from framekiln.files.ingest import Ingest
+from framekiln.files.service import Files
 from framekiln.kit.clock import Clock
 from framekiln.kit.fair_threads import FairThreads
 from framekiln.kit.guarded_transport import resolve_by_system
@@ -35,20 +36,23 @@ class VideoServices:
     """For validation, plans and templates; to be closed at the end."""
 
     @classmethod
-    def build(
+    def build(  # noqa: PLR0913 - each is a part of the application
         cls,
         database: Database,
         *,
         renders: Renders,
         ingest: Ingest,
+        files: Files,
         blobs: BlobStore,
         events: VideoEvents,
         clock: Clock,
     ) -> "VideoServices":
         """Build all services."""
         threads = FairThreads()
-        videos = Videos(database, renders=renders, events=events, threads=threads, clock=clock)
-        sources = SourceFinder(ingest, blobs)
+        videos = Videos(
+            database, renders=renders, files=files, events=events, threads=threads, clock=clock
+        )
+        sources = SourceFinder(ingest, files, blobs)
         remote = RemoteChecks(sources, resolve_by_system)
         return cls(
             videos=videos,

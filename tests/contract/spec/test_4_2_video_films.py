@@ -16,6 +16,7 @@ from tests.support.frame_codes import read_frame_code
 from tests.support.looks import colour_at, decode_frames, decode_still, measure_file
 from tests.support.sounds import beep_times
 from tests.support.timeouts import TIMEOUT_S
+from tests.support.uploads import upload_file, wait_processed
 from tests.support.videos import VIDEOS, MediaServer, create_video, plain_config
 
 pytestmark = pytest.mark.spec("4.2")
@@ -130,6 +131,40 @@ async def test_a_source_may_be_uploaded_with_the_config(
     facts = measure_file(path).video
     assert facts is not None
     assert (facts.frame_count, facts.width, facts.height) == (6 * FPS, 320, 240)
+
+
+async def test_a_layer_and_a_template_may_name_an_uploaded_file(
+    app: AppHarness, host: MediaServer, tmp_path: Path
+) -> None:
+    clip = await asyncio.to_thread((host.folder / "clip.mp4").read_bytes)
+    file = await wait_processed(app, (await upload_file(app, clip, filename="clip.mp4"))["id"])
+    address = f"file-id:{file['id']}"
+    template = {
+        "name": "Clip",
+        "config": {"fps": FPS, "layers": [{"id": "v", "type": "video", "file": "{{ clip }}"}]},
+        "inputs": {"clip": "required|media:video"},
+        "default_values": {"clip": host.url("/clip.mp4")},
+    }
+    made = await app.client.post("/v2/templates", json=template)
+    path = f"/v2/templates/{made.json()['data']['id']}/render"
+    rendered = await app.client.post(path, json={"data": {"clip": address}})
+    assert rendered.status_code == 201, rendered.text
+    video = await ended(app, rendered.json()["data"]["video"]["id"])
+    assert video["is_ready"], video
+    (tmp_path / "film.mp4").write_bytes((await app.client.get(video["download_url"])).content)
+    frames = await asyncio.to_thread(decode_frames, tmp_path / "film.mp4")
+    assert [read_frame_code(frame.rgb) for frame in frames] == list(range(6 * FPS))
+    layers = [{"id": "v", "type": "video", "file": address}]
+    plan = await app.client.post("/v2/videos/plan", json={"config": {"layers": layers}})
+    assert plan.json()["duration"] == 6
+    stranger = await app.other_organization()
+    answer = await stranger.client.post("/v2/videos/new", json={"config": {"layers": layers}})
+    unknown = (answer.status_code, answer.json()["issues"][0])
+    assert (unknown[0], unknown[1]["path"], unknown[1]["code"]) == (
+        422,
+        "layers.0.file",
+        "file_not_found",
+    )
 
 
 async def test_a_frame_with_a_missing_source_is_refused(app: AppHarness, host: MediaServer) -> None:

@@ -402,3 +402,22 @@ async def test_the_fields_of_a_form_share_a_size_limit(app: AppHarness) -> None:
     parts = {f"f{n}": (None, "x" * (12 << 20)) for n in range(3)}
     answer = await post(app, VIDEOS, files=parts)
     assert (answer.status_code, answer.json()["error"]) == (413, "too_large")
+
+
+async def test_files_that_are_unknown_or_not_ready_are_refused_by_layer(app: AppHarness) -> None:
+    new = {"filename": "a.mp4", "type": "video", "byte_size": 100}
+    created = await app.client.post("/api/v1/files", json=new)
+    assert created.status_code in (200, 201), created.text
+    addresses = {
+        f"file-id:{created.json()['id']}": "file_not_ready",
+        "file-id:6f9619ff-8b86-4d01-b42d-00cf4fc964ff": "file_not_found",
+        "file-id:nonsense": "not_url",
+    }
+    for address, code in addresses.items():
+        for field in ("file", "fallbackFile"):
+            layer = {"id": "v", "type": "video", "file": "https://media.example/a.mp4"}
+            config = plain_config(layers=[{**layer, field: address}])
+            answer = await post(app, json={"config": config})
+            assert answer.status_code == 422, address
+            (issue,) = answer.json()["issues"]
+            assert (issue["path"], issue["code"]) == (f"layers.0.{field}", code)

@@ -16,7 +16,6 @@ from framekiln.composition.layers.field_types import (
     ObjectType,
     SecondsType,
     TextType,
-    UrlType,
     ZeroAsNoneType,
 )
 from framekiln.composition.layers.filters import FilterType
@@ -32,6 +31,7 @@ from framekiln.composition.layers.schema import (
     Schema,
     json_type_name,
 )
+from framekiln.composition.layers.source_type import SourceType
 from framekiln.composition.layers.transition_type import TransitionsType
 from framekiln.composition.layers.values import (
     Anchor,
@@ -238,12 +238,12 @@ POSITION_FIELD: Final = Field("position", "position", ObjectType(POSITION), Posi
 FILTERS_FIELD: Final = Field("filters", "filters", ListType(FilterType(), MAX_FILTERS), ())
 BOX: Final = (POSITION_FIELD, Field("size", "size", ObjectType(SIZE), Size()), FILTERS_FIELD)
 FILE: Final = (
-    Field("file", "file", UrlType(), is_required=True, aliases=("source",)),
-    Field("fallbackFile", "fallback_file", UrlType()),
+    Field("file", "file", SourceType(), is_required=True, aliases=("source",)),
+    Field("fallbackFile", "fallback_file", SourceType()),
 )
 OPTIONAL_FILE: Final = (
-    Field("file", "file", UrlType(), aliases=("source",)),
-    Field("fallbackFile", "fallback_file", UrlType()),
+    Field("file", "file", SourceType(), aliases=("source",)),
+    Field("fallbackFile", "fallback_file", SourceType()),
 )
 PLAYED: Final = (
     Field("audio", "sound", ObjectType(_SOUND), LayerSound()),

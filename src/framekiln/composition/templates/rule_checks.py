@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from framekiln.composition.layers.colours import read_colour
 from framekiln.composition.layers.field_types import address_problem
+from framekiln.composition.layers.source_type import source_problem
 from framekiln.composition.templates.patterns import MAX_SUBJECT_CHARS, Pattern
 from framekiln.composition.templates.rule_subject import RuleSubject, number_of, subjects
 
@@ -284,6 +285,11 @@ def distinct(subject: RuleSubject, _words: Words) -> bool:
 def is_url(subject: RuleSubject, _words: Words) -> bool:
     """An http or https URL; whether it responds is checked elsewhere."""
     return isinstance(subject.value, str) and address_problem(subject.value.strip()) is None
+
+
+def is_source(subject: RuleSubject, _words: Words) -> bool:
+    """The address of a source: a URL, or an uploaded file as `file-id:<id>`."""
+    return isinstance(subject.value, str) and source_problem(subject.value.strip()) is None
 
 
 def is_https(subject: RuleSubject, _words: Words) -> bool:

@@ -205,10 +205,10 @@ KINDS: Final[dict[str, RuleType]] = {
     "active_url": _kind(rule_checks.is_url, "must be an http or https URL", code="not_url"),
     "https": _kind(rule_checks.is_https, "must be an https URL", code="not_url"),
     "media": _kind(
-        rule_checks.is_url, "must be the URL of {all}", arguments=(1, 3), code="not_url"
+        rule_checks.is_source, "must be the URL of {all}", arguments=(1, 3), code="not_url"
     ),
     "duration_max": RuleType(
-        rule_checks.is_url, (1, 1), "must be a URL of media", "not_url", needs_numbers=True
+        rule_checks.is_source, (1, 1), "must be a URL of media", "not_url", needs_numbers=True
     ),
     "email": _kind(rule_checks.is_email, "must be an email address"),
     "uuid": _kind(rule_checks.is_uuid, "must be a UUID"),
