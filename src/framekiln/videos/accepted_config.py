@@ -59,6 +59,7 @@ def accept_config(request: VideoRequest) -> AcceptedConfig:
         metadata=read.config.metadata.thaw(),
         warnings=[warning.as_json() for warning in read.warnings],
         template_id=request.template_id,
+        template_version=request.template_version,
     )
     return AcceptedConfig(read, new, output_format(read.config.extension))
 

@@ -43,3 +43,15 @@ class TemplateNotFound(NotFound):
     """No such template in this organization."""
 
     code = "template_not_found"
+
+
+class TemplateVersionNotFound(NotFound):
+    """The template has no such version."""
+
+    code = "template_version_not_found"
+
+
+class TooManyVersions(Conflict):
+    """The template has as many versions as a template may have."""
+
+    code = "too_many_versions"

@@ -23,6 +23,7 @@ class VideoRequest:
     uploads: Mapping[str, str] = field(default_factory=dict)
     """URLs of sources that were uploaded with the request, by layer."""
     template_id: TemplateId | None = None
+    template_version: int | None = None
     is_filled_template: bool = False
 
 
@@ -35,6 +36,7 @@ class NewVideo:
     metadata: Json
     warnings: Sequence[Json]
     template_id: TemplateId | None = None
+    template_version: int | None = None
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class VideoRecord:
     api_key_id: ApiKeyId | None
     render_id: RenderId
     template_id: TemplateId | None
+    template_version: int | None
+    """None if it was not made from a template."""
     config: Json
     digest: str
     metadata: Json

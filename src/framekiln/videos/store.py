@@ -22,10 +22,10 @@ async def insert(
     """Add a video of a render; None if the id is taken."""
     cursor = await connection.execute(
         """
-        INSERT INTO video (id, organization_id, api_key_id, render_id, template_id, config,
-            digest, metadata, warnings, created_at)
+        INSERT INTO video (id, organization_id, api_key_id, render_id, template_id,
+            template_version, config, digest, metadata, warnings, created_at)
         VALUES (%(id)s, %(organization_id)s, %(api_key_id)s, %(render_id)s, %(template_id)s,
-            %(config)s, %(digest)s, %(metadata)s, %(warnings)s, %(now)s)
+            %(template_version)s, %(config)s, %(digest)s, %(metadata)s, %(warnings)s, %(now)s)
         ON CONFLICT (id) DO NOTHING
         RETURNING *
         """,
@@ -35,6 +35,7 @@ async def insert(
             "api_key_id": render.api_key_id,
             "render_id": render.id,
             "template_id": new.template_id,
+            "template_version": new.template_version,
             "config": JsonText(new.config),
             "digest": new.digest,
             "metadata": JsonText(new.metadata),
@@ -127,6 +128,7 @@ def _record(row: Row) -> VideoRecord:
         api_key_id=ApiKeyId(row["api_key_id"]) if row["api_key_id"] else None,
         render_id=RenderId(row["render_id"]),
         template_id=TemplateId(row["template_id"]) if row["template_id"] else None,
+        template_version=row["template_version"],
         config=row["config"],
         digest=row["digest"],
         metadata=row["metadata"],

@@ -30,7 +30,7 @@ async def test_a_created_template_is_returned_and_listed(app: AppHarness) -> Non
     assert answer.status_code == 201
     assert list(answer.json()) == ["data"]
     template = answer.json()["data"]
-    assert list(template) == ["id", "name", "created_at", "parsed_config"]
+    assert list(template) == ["id", "name", "created_at", "version", "parsed_config"]
     assert re.fullmatch(r"[A-Za-z0-9]{10}", template["id"])
     assert template["name"] == "Greeting"
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", template["created_at"])
@@ -341,3 +341,43 @@ async def test_a_template_that_takes_too_long_is_stopped_with_its_child(
     answer = await app.client.post(TEMPLATES, json=texts_body("{{ a }}" * 130_000, a="b"))
     assert answer.status_code == 422
     assert "config: the template takes too much time or memory" in answer.json()["message"]
+
+
+async def test_an_update_makes_a_version_and_earlier_ones_can_be_rendered(app: AppHarness) -> None:
+    def body(text: str) -> dict[str, Any]:
+        layer = {"id": "t", "type": "text", "text": {"text": f"{text} {{{{ name }}}}"}}
+        return template_body(
+            name=text,
+            config={"dimensions": {"width": 64, "height": 64}, "duration": 1, "layers": [layer]},
+            inputs={"name": "required|string"},
+            default_values={"name": "you"},
+        )
+
+    template_id = await created(app, **body("Hello"))
+    path = f"{TEMPLATES}/{template_id}"
+    updated = await app.client.put(path, json=body("Bye"))
+    assert updated.status_code == 200, updated.text
+    assert (updated.json()["data"]["version"], updated.json()["data"]["name"]) == (2, "Bye")
+    bad = await app.client.put(path, json={**body("x"), "inputs": {"name": "nonsense"}})
+    assert bad.status_code == 422
+    listed = (await app.client.get(f"{path}/versions")).json()
+    assert [(each["version"], each["name"]) for each in listed["data"]] == [
+        (2, "Bye"),
+        (1, "Hello"),
+    ]
+    assert listed["meta"]["total"] == 2
+    for version, text in ((None, "Bye Ada"), (1, "Hello Ada"), (2, "Bye Ada")):
+        sent = {"data": {"name": "Ada"}, **({} if version is None else {"version": version})}
+        rendered = await app.client.post(f"{path}/render", json=sent)
+        assert rendered.status_code == 201, rendered.text
+        parsed = rendered.json()["data"]["template"]["parsed_config"]
+        assert parsed["layers"][0]["text"]["text"] == text
+        video = await app.client.get(f"/v2/videos/{rendered.json()['data']['video']['id']}")
+        found = video.json()["template_id"], video.json()["template_version"]
+        assert found == (template_id, version or 2)
+    for wrong, status in ((3, 404), (0, 404), ("one", 422), (True, 422)):
+        refused = {"data": {"name": "Ada"}, "version": wrong}
+        assert (await app.client.post(f"{path}/render", json=refused)).status_code == status
+    stranger = await app.other_organization()
+    assert (await stranger.client.put(path, json=body("x"))).status_code == 404
+    assert (await stranger.client.get(f"{path}/versions")).status_code == 404

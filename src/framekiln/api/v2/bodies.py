@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from framekiln.api.v2.pages import ListLinks, ListMeta
 from framekiln.videos.failures import video_failure
 from framekiln.videos.model import Video
-from framekiln.videos.templates.model import StoredTemplate
+from framekiln.videos.templates.model import StoredTemplate, TemplateVersion
 
 MICROSECONDS = "%Y-%m-%dT%H:%M:%S.%fZ"
 
@@ -49,6 +49,8 @@ class VideoInfo(VideoSummary):
     poster_url: str = ""
     duration: float = 0
     timestamp: int = Field(default=0, description="When it was created, in Unix seconds.")
+    template_id: str = ""
+    template_version: int = 0
     error: VideoError | None = None
     warnings: list[dict[str, str]] = []
     missing_confinement: list[str] = Field(
@@ -81,6 +83,7 @@ class TemplateInfo(BaseModel):
     id: str
     name: str
     created_at: str
+    version: int
     parsed_config: dict[str, Any]
 
 
@@ -95,6 +98,22 @@ class TemplateList(BaseModel):
     """A page of templates."""
 
     data: list[TemplateInfo]
+    links: ListLinks
+    meta: ListMeta
+
+
+class TemplateVersionInfo(BaseModel):
+    """One version of a template."""
+
+    version: int
+    name: str
+    created_at: str
+
+
+class TemplateVersionList(BaseModel):
+    """A page of the versions of a template."""
+
+    data: list[TemplateVersionInfo]
     links: ListLinks
     meta: ListMeta
 
@@ -138,6 +157,11 @@ def video_info(
             fields["poster_url"] = f"{address}/poster"
             fields["duration"] = video.render.result.duration_ms / 1000
     fields["timestamp"] = int(video.record.created_at.timestamp())
+    origin = {
+        "template_id": video.record.template_id,
+        "template_version": video.record.template_version,
+    }
+    fields |= {name: value for name, value in origin.items() if value is not None}
     failure = video_failure(video)
     if failure is not None:
         where = {"layer": failure.layer_id, "path": failure.path}
@@ -170,7 +194,17 @@ def template_info(template: StoredTemplate, parsed: dict[str, Any] | None = None
         id=template.id,
         name=template.name,
         created_at=iso_microseconds(template.created_at),
+        version=template.version,
         parsed_config=parsed or {},
+    )
+
+
+def template_version_info(version: TemplateVersion) -> TemplateVersionInfo:
+    """Describe a version of a template."""
+    return TemplateVersionInfo(
+        version=version.number,
+        name=version.name,
+        created_at=iso_microseconds(version.created_at),
     )
 
 

@@ -82,7 +82,14 @@ CREATE_TEMPLATE = config_body(
     required=["name", "config", "inputs", "default_values"],
     is_template=True,
 )
-RENDER_TEMPLATE = body({"data": _VALUES, "destinations": _DESTINATIONS}, required=["data"])
+_VERSION: JsonSchema = {
+    "type": "integer",
+    "minimum": 1,
+    "description": "The version of the template; the newest if it is missing.",
+}
+RENDER_TEMPLATE = body(
+    {"data": _VALUES, "version": _VERSION, "destinations": _DESTINATIONS}, required=["data"]
+)
 CREATE_VIDEO = config_body(
     {"metadata": or_null(_METADATA), "destinations": _DESTINATIONS}, required=["config"]
 )

@@ -1,8 +1,8 @@
 """/v2/templates: store a layer config with inputs, and make videos of it with data (spec 4.1)."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 
 from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.destination_bodies import video_destinations
@@ -12,13 +12,16 @@ from framekiln.api.v2.bodies import (
     RenderedTemplateAnswer,
     TemplateAnswer,
     TemplateList,
+    TemplateVersionList,
     template_info,
+    template_version_info,
     video_summary,
 )
-from framekiln.api.v2.forms import open_form
+from framekiln.api.v2.forms import Form, field_error, open_form
 from framekiln.api.v2.openapi_bodies import CREATE_TEMPLATE, RENDER_TEMPLATE
 from framekiln.api.v2.pages import PageParam, page_answer
 from framekiln.videos.templates.model import NewTemplate
+from framekiln.videos.templates.service import MAX_VERSIONS, CreatedTemplate
 
 router = APIRouter(prefix="/v2", tags=["templates"])
 
@@ -43,18 +46,33 @@ async def list_templates(
 )
 async def create_template(request: Request, caller: AuthenticatedCaller) -> TemplateAnswer:
     """Keep a template that can be rendered: it is tried with its own default values."""
-    async with open_form(request) as form:
-        new = NewTemplate(
-            name=form.require_text("name", longest=MAX_NAME_CHARS),
-            config=await form.require_json("config"),
-            inputs=await form.require_json("inputs"),
-            default_values=await form.require_json("default_values"),
-        )
-    created = await services_of(request).v2.templates.create(caller, new)
-    extra: dict[str, Any] = {}
-    if created.warnings:
-        extra["warnings"] = [warning.as_json() for warning in created.warnings]
-    return TemplateAnswer(data=template_info(created.template), **extra)
+    new = await _read_template(request)
+    return _answer(await services_of(request).v2.templates.create(caller, new))
+
+
+@router.put(
+    "/templates/{template_id}",
+    response_model_exclude_unset=True,
+    openapi_extra=CREATE_TEMPLATE,
+    summary="Update a template",
+)
+async def update_template(
+    request: Request, caller: AuthenticatedCaller, template_id: str
+) -> TemplateAnswer:
+    """Make a new version of a template; videos of earlier versions stay as they are."""
+    templates = services_of(request).v2.templates
+    await templates.get(caller.organization.id, template_id)
+    return _answer(await templates.update(caller, template_id, await _read_template(request)))
+
+
+@router.get("/templates/{template_id}/versions", summary="List the versions of a template")
+async def list_template_versions(
+    request: Request, caller: AuthenticatedCaller, template_id: str, asked: PageParam
+) -> TemplateVersionList:
+    """Return a page of versions, newest first."""
+    templates = services_of(request).v2.templates
+    page = await templates.versions(caller.organization.id, template_id, asked)
+    return TemplateVersionList(**page_answer(request, page, template_version_info))
 
 
 @router.get(
@@ -72,10 +90,14 @@ async def get_template(
     "/templates/{template_id}/schema", summary="Show the JSON Schema of the data of a template"
 )
 async def get_template_schema(
-    request: Request, caller: AuthenticatedCaller, template_id: str
+    request: Request,
+    caller: AuthenticatedCaller,
+    template_id: str,
+    version: Annotated[int | None, Query(ge=1, le=MAX_VERSIONS)] = None,
 ) -> dict[str, Any]:
     """Return the JSON Schema of `data`, made from the rules of the inputs."""
-    return await services_of(request).v2.templates.schema(caller.organization.id, template_id)
+    templates = services_of(request).v2.templates
+    return await templates.schema(caller.organization.id, template_id, version=version)
 
 
 @router.post(
@@ -93,8 +115,11 @@ async def render_template(
     await templates.get(caller.organization.id, template_id)
     async with open_form(request) as form:
         data = await form.require_json("data")
+        version = await read_version(form)
         also_write = await video_destinations(services_of(request), await form.json("destinations"))
-    rendered = await templates.render(caller, template_id, data, also_write=also_write)
+    rendered = await templates.render(
+        caller, template_id, data, version=version, also_write=also_write
+    )
     extra: dict[str, Any] = {}
     warnings = [warning.as_json() for warning in rendered.warnings]
     warnings += [dict(each) for each in rendered.video.record.warnings]
@@ -116,3 +141,28 @@ async def delete_template(
     """Remove the template; videos made of it stay."""
     await services_of(request).v2.templates.delete(caller.organization.id, template_id)
     return Deleted(deleted=True)
+
+
+async def read_version(form: Form) -> int | None:
+    """Return the version of a template that a form asks for; None means the newest."""
+    version = await form.json("version")
+    if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
+        raise field_error("version", "type", "version must be an integer")
+    return version
+
+
+async def _read_template(request: Request) -> NewTemplate:
+    async with open_form(request) as form:
+        return NewTemplate(
+            name=form.require_text("name", longest=MAX_NAME_CHARS),
+            config=await form.require_json("config"),
+            inputs=await form.require_json("inputs"),
+            default_values=await form.require_json("default_values"),
+        )
+
+
+def _answer(stored: CreatedTemplate) -> TemplateAnswer:
+    extra: dict[str, Any] = {}
+    if stored.warnings:
+        extra["warnings"] = [warning.as_json() for warning in stored.warnings]
+    return TemplateAnswer(data=template_info(stored.template), **extra)

@@ -29,4 +29,15 @@ class StoredTemplate:
     config: Json
     inputs: Json
     default_values: Json
+    version: int
+    created_at: datetime
+    """When the template was created, whatever the version."""
+
+
+@dataclass(frozen=True)
+class TemplateVersion:
+    """One version of a template, without its content."""
+
+    number: int
+    name: str
     created_at: datetime

@@ -1,7 +1,7 @@
 """The operations on templates: store them, and make videos from them with data."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from framekiln.composition.layers import ConfigFinding
 from framekiln.composition.templates import (
@@ -14,15 +14,17 @@ from framekiln.identity.model import Caller
 from framekiln.kit.clock import Clock
 from framekiln.kit.fair_threads import FairThreads
 from framekiln.kit.ids import OrganizationId
-from framekiln.videos.errors import TemplateNotFound
+from framekiln.videos.errors import TemplateNotFound, TemplateVersionNotFound, TooManyVersions
 from framekiln.videos.model import Video, VideoRequest
 from framekiln.videos.pagination import ListPage, PageNumberRequest
 from framekiln.videos.public_ids import TemplateId, is_public_id, new_public_id
 from framekiln.videos.service import Videos, WriteWithVideo
 from framekiln.videos.templates import store
-from framekiln.videos.templates.model import NewTemplate, StoredTemplate
+from framekiln.videos.templates.model import NewTemplate, StoredTemplate, TemplateVersion
 from framekiln.videos.templates.remote_checks import RemoteChecks
 from framekiln.videos.templates.work import TemplateWork
+
+MAX_VERSIONS: Final = 10_000
 
 
 @dataclass(frozen=True)
@@ -63,20 +65,69 @@ class Templates:
 
     async def create(self, caller: Caller, new: NewTemplate) -> CreatedTemplate:
         """Validate a template, with its own default values, and store it."""
-        checked = await self._work.check_new(caller.organization.id, new)
-        kept = replace(
-            new,
-            config=checked.config,
-            inputs=new.inputs or {},
-            default_values=checked.default_values,
-        )
+        kept, warnings = await self._check(caller.organization.id, new)
         async with self._database.transaction() as connection:
             stored = None
             while stored is None:
                 template_id = TemplateId(new_public_id())
                 now = self._clock.now()
                 stored = await store.insert(connection, template_id, kept, caller=caller, now=now)
-        return CreatedTemplate(stored, checked.warnings)
+        return CreatedTemplate(stored, warnings)
+
+    async def update(self, caller: Caller, template_id: str, new: NewTemplate) -> CreatedTemplate:
+        """Validate a new version of a template and store it; earlier ones are kept."""
+        template = await self.get(caller.organization.id, template_id)
+        kept, warnings = await self._check(caller.organization.id, new)
+        now = self._clock.now()
+        async with self._database.transaction() as connection:
+            stored = await store.update(connection, template.id, kept, caller=caller, now=now)
+            if stored is None:
+                raise _no_template(template_id)
+            if stored.version > MAX_VERSIONS:
+                raise TooManyVersions(
+                    f"template {template.id} has {MAX_VERSIONS} versions, which is the most;"
+                    " create a new template",
+                    limit=MAX_VERSIONS,
+                )
+        return CreatedTemplate(stored, warnings)
+
+    async def _check(
+        self, organization_id: OrganizationId, new: NewTemplate
+    ) -> tuple[NewTemplate, tuple[ConfigFinding, ...]]:
+        checked = await self._work.check_new(organization_id, new)
+        kept = replace(
+            new,
+            config=checked.config,
+            inputs=new.inputs or {},
+            default_values=checked.default_values,
+        )
+        return kept, checked.warnings
+
+    async def get_version(
+        self, organization_id: OrganizationId, template_id: str, version: int | None
+    ) -> StoredTemplate:
+        """Return a template as it was in a version; None means the newest."""
+        template = await self.get(organization_id, template_id)
+        if version is None or version == template.version:
+            return template
+        found = None
+        if 1 <= version <= MAX_VERSIONS:
+            async with self._database.connection() as connection:
+                found = await store.find_version(connection, organization_id, template.id, version)
+        if found is None:
+            raise TemplateVersionNotFound(
+                f"template {template.id} has no version {version}; its newest is {template.version}"
+            )
+        return found
+
+    async def versions(
+        self, organization_id: OrganizationId, template_id: str, page_request: PageNumberRequest
+    ) -> ListPage[TemplateVersion]:
+        """Return a page of a template's versions, newest first."""
+        template = await self.get(organization_id, template_id)
+        async with self._database.connection() as connection:
+            versions = await store.list_versions(connection, template.id, page_request)
+        return ListPage(versions, page_request, template.version)
 
     async def get(self, organization_id: OrganizationId, template_id: str) -> StoredTemplate:
         """Return a template of the organization."""
@@ -103,9 +154,11 @@ class Templates:
         async with self._database.transaction() as connection:
             await store.delete(connection, organization_id, template.id)
 
-    async def schema(self, organization_id: OrganizationId, template_id: str) -> dict[str, Any]:
+    async def schema(
+        self, organization_id: OrganizationId, template_id: str, *, version: int | None = None
+    ) -> dict[str, Any]:
         """Return the JSON Schema of a template's data."""
-        template = await self.get(organization_id, template_id)
+        template = await self.get_version(organization_id, template_id, version)
         return await self._threads.run(organization_id, lambda: template_schema(_opened(template)))
 
     async def render(
@@ -114,17 +167,21 @@ class Templates:
         template_id: str,
         data: object,
         *,
+        version: int | None = None,
         also_write: WriteWithVideo | None = None,
     ) -> RenderedTemplate:
         """Fill a template with data and create the video; nothing is created if any rule fails.
 
         `also_write` runs in the transaction that creates the video.
         """
-        template = await self.get(caller.organization.id, template_id)
+        template = await self.get_version(caller.organization.id, template_id, version)
         filled = await self._work.fill(caller.organization.id, template, data)
         await self._remote.require(caller.organization.id, filled.remote)
         request = VideoRequest(
-            config=filled.config, template_id=template.id, is_filled_template=True
+            config=filled.config,
+            template_id=template.id,
+            template_version=template.version,
+            is_filled_template=True,
         )
         video = await self._videos.create(caller, request, also_write=also_write)
         return RenderedTemplate(template, video, filled.warnings)

@@ -11,7 +11,7 @@ from framekiln.identity.model import Caller
 from framekiln.kit.ids import ApiKeyId, OrganizationId
 from framekiln.videos.pagination import PageNumberRequest
 from framekiln.videos.public_ids import TemplateId
-from framekiln.videos.templates.model import NewTemplate, StoredTemplate
+from framekiln.videos.templates.model import NewTemplate, StoredTemplate, TemplateVersion
 
 Row = dict[str, Any]
 
@@ -46,7 +46,93 @@ async def insert(
         },
     )
     row = await cursor.fetchone()
+    if row is None:
+        return None
+    await _insert_version(connection, template_id, api_key_id=caller.api_key_id, now=now)
+    return _template(row)
+
+
+async def update(
+    connection: Connection,
+    template_id: TemplateId,
+    new: NewTemplate,
+    *,
+    caller: Caller,
+    now: datetime,
+) -> StoredTemplate | None:
+    """Make the next version of a template; None if the template does not exist.
+
+    Its row is locked until the transaction ends, so that no number is used twice.
+    """
+    cursor = await connection.execute(
+        """
+        UPDATE template SET name = %(name)s, config = %(config)s, inputs = %(inputs)s,
+            default_values = %(default_values)s, version = version + 1
+        WHERE id = %(id)s AND organization_id = %(organization_id)s
+        RETURNING *
+        """,
+        {
+            "id": template_id,
+            "organization_id": caller.organization.id,
+            "name": new.name,
+            "config": JsonText(new.config),
+            "inputs": JsonText(new.inputs),
+            "default_values": JsonText(new.default_values),
+        },
+    )
+    row = await cursor.fetchone()
+    if row is None:
+        return None
+    await _insert_version(connection, template_id, api_key_id=caller.api_key_id, now=now)
+    return _template(row)
+
+
+async def _insert_version(
+    connection: Connection, template_id: TemplateId, *, api_key_id: ApiKeyId | None, now: datetime
+) -> None:
+    await connection.execute(
+        """
+        INSERT INTO template_version (template_id, number, api_key_id, name, config, inputs,
+            default_values, created_at)
+        SELECT id, version, %s, name, config, inputs, default_values, %s
+        FROM template WHERE id = %s
+        """,
+        (api_key_id, now, template_id),
+    )
+
+
+async def find_version(
+    connection: Connection, organization_id: OrganizationId, template_id: TemplateId, number: int
+) -> StoredTemplate | None:
+    """Return a template of the organization as it was in a version."""
+    cursor = await connection.execute(
+        """
+        SELECT template.id, organization_id, made.api_key_id, made.name, made.config, made.inputs,
+            made.default_values, made.number AS version, template.created_at
+        FROM template JOIN template_version AS made ON made.template_id = template.id
+        WHERE template.id = %s AND organization_id = %s AND made.number = %s
+        """,
+        (template_id, organization_id, number),
+    )
+    row = await cursor.fetchone()
     return _template(row) if row else None
+
+
+async def list_versions(
+    connection: Connection, template_id: TemplateId, page_request: PageNumberRequest
+) -> Sequence[TemplateVersion]:
+    """Return the versions of a page, newest first."""
+    cursor = await connection.execute(
+        """
+        SELECT number, name, created_at FROM template_version WHERE template_id = %s
+        ORDER BY number DESC LIMIT %s OFFSET %s
+        """,
+        (template_id, page_request.per_page, page_request.offset),
+    )
+    return [
+        TemplateVersion(row["number"], row["name"], row["created_at"])
+        for row in await cursor.fetchall()
+    ]
 
 
 async def find(
@@ -105,5 +191,6 @@ def _template(row: Row) -> StoredTemplate:
         config=row["config"],
         inputs=row["inputs"],
         default_values=row["default_values"],
+        version=row["version"],
         created_at=row["created_at"],
     )
