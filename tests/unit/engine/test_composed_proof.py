@@ -64,6 +64,6 @@ def test_changes_are_instants_where_something_appears_or_disappears() -> None:
     rest = (1, 0, 0, 1, 0, 0, *(0, 0, 0, 0, -1))
     seen = [(1, 0), (1, 0.5), (1, 1), (0, 0)]
     movers = [value for each in seen for value in (*each, *rest)]
-    states = MotionStates(10, PageLayers((), 1), {"movers": movers, "footage": []})
+    states = MotionStates(10, PageLayers((), 1), {"movers": movers, "footage": [], "contents": []})
     assert states.changes() == [11, 13]
     assert states.of(11)[0].opacity == 0.5
