@@ -97,7 +97,9 @@ class Services:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, settings: Settings, conninfo: str) -> AsyncIterator["Services"]:
+    async def open(  # noqa: PLR0915 - one for each part of the application
+        cls, settings: Settings, conninfo: str
+    ) -> AsyncIterator["Services"]:
         """Connect everything; the database at `conninfo` must be migrated."""
         set_child_budget(
             default_budget(
@@ -162,6 +164,7 @@ class Services:
             events=render_events,
             quotas=quotas,
         )
+        identity = Identity(database, clock)
         async with AsyncExitStack() as stack:
             for part in (database, notifications, jobs):
                 await part.open()
@@ -173,8 +176,11 @@ class Services:
                 files=files,
                 blobs=blobs,
                 events=video_events,
+                jobs=jobs,
+                identity=identity,
                 clock=clock,
             )
+            render_events.add_listener(videos.bulk_worker.on_render_changed)
             stack.push_async_callback(videos.threads.close)
             yield cls(
                 settings=settings,
@@ -183,7 +189,7 @@ class Services:
                 notifications=notifications,
                 jobs=jobs,
                 blobs=blobs,
-                identity=Identity(database, clock),
+                identity=identity,
                 users=Users(database, passwords=passwords, clock=clock),
                 sessions=Sessions(
                     database,

@@ -5,7 +5,7 @@ slow network may deliver it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,15 +160,15 @@ async def running_workers(services: Services, *, workers: int = 1) -> AsyncItera
     """Run workers, each with its own browser, for all jobs of renders; then stop them."""
     async with AsyncExitStack() as stack:
         for _ in range(workers):
-            await stack.enter_async_context(_one_working(services))
+            await stack.enter_async_context(running_worker(services))
         yield
 
 
 @asynccontextmanager
-async def _one_working(services: Services) -> AsyncIterator[None]:
-    task = asyncio.create_task(
-        run_worker(services, queues=["render", "media", "files"], concurrency=1)
-    )
+async def running_worker(
+    services: Services, queues: Sequence[str] = ("render", "media", "files")
+) -> AsyncIterator[None]:
+    task = asyncio.create_task(run_worker(services, queues=list(queues), concurrency=1))
     try:
         yield
     finally:

@@ -45,7 +45,7 @@ from framekiln.api.v1 import (
     uploads,
     webhooks,
 )
-from framekiln.api.v2 import metadata, templates, video_media, videos
+from framekiln.api.v2 import bulks, metadata, templates, video_media, videos
 
 if TYPE_CHECKING:
     from framekiln.services import Services
@@ -79,6 +79,7 @@ V1_ROUTERS: tuple[APIRouter, ...] = (
 # `video_media` first: `frame` in /v2/videos/frame is not the id of a video.
 V2_ROUTERS: tuple[APIRouter, ...] = (
     templates.router,
+    bulks.router,
     video_media.router,
     videos.router,
     metadata.router,

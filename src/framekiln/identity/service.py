@@ -98,6 +98,14 @@ class Identity:
             raise KeyRevoked("the API key that signed this token was revoked: use another")
         return Caller(organization=found.organization, api_key=found.key)
 
+    async def find_owner(self, organization_id: OrganizationId) -> Caller:
+        """Return an organization as a caller, for work that one of its users has begun."""
+        async with self._database.connection() as connection:
+            found = await store.find_organization(connection, organization_id)
+        if found is None:
+            raise OrganizationNotFound(f"there is no organization {organization_id}")
+        return Caller(organization=found)
+
     async def create_organization(
         self, name: str, *, pipelines_enabled: bool = False
     ) -> Organization:

@@ -55,3 +55,27 @@ class TooManyVersions(Conflict):
     """The template has as many versions as a template may have."""
 
     code = "too_many_versions"
+
+
+class BulkNotFound(NotFound):
+    """No such bulk in this organization."""
+
+    code = "bulk_not_found"
+
+
+class BulkNotEnded(Conflict):
+    """All videos of a bulk were requested while it was running."""
+
+    code = "bulk_not_ended"
+
+
+class BulkKeyReused(Conflict):
+    """The `Idempotency-Key` of a bulk was used with other rows or another template."""
+
+    code = "bulk_key_reused"
+
+
+class TooManyBulks(Conflict):
+    """The organization runs as many bulks as it may at a time."""
+
+    code = "too_many_bulks"

@@ -7,6 +7,7 @@ from typing import Final, NewType
 
 VideoId = NewType("VideoId", str)
 TemplateId = NewType("TemplateId", str)
+BulkId = NewType("BulkId", str)
 
 LENGTH: Final = 10
 _LETTERS: Final = string.ascii_letters + string.digits

@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from framekiln.db.pool import Database
 from framekiln.files.ingest import Ingest
 from framekiln.files.service import Files
+from framekiln.identity.service import Identity
+from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.fair_threads import FairThreads
 from framekiln.kit.guarded_transport import resolve_by_system
 from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
+from framekiln.videos.bulks.service import Bulks
+from framekiln.videos.bulks.worker import BulkWorker
 from framekiln.videos.events import VideoEvents
 from framekiln.videos.frames import Frames
 from framekiln.videos.hls.service import HlsStreams
@@ -32,6 +36,8 @@ class VideoServices:
     hls: HlsStreams
     sources: SourceFinder
     uploads: UploadedSources
+    bulks: Bulks
+    bulk_worker: BulkWorker
     threads: FairThreads
     """For validation, plans and templates; to be closed at the end."""
 
@@ -45,6 +51,8 @@ class VideoServices:
         files: Files,
         blobs: BlobStore,
         events: VideoEvents,
+        jobs: JobQueue,
+        identity: Identity,
         clock: Clock,
     ) -> "VideoServices":
         """Build all services."""
@@ -54,10 +62,13 @@ class VideoServices:
         )
         sources = SourceFinder(ingest, files, blobs)
         remote = RemoteChecks(sources, resolve_by_system)
+        templates = Templates(database, videos=videos, remote=remote, threads=threads, clock=clock)
         return cls(
             videos=videos,
-            templates=Templates(
-                database, videos=videos, remote=remote, threads=threads, clock=clock
+            templates=templates,
+            bulks=Bulks(database, templates=templates, videos=videos, jobs=jobs, clock=clock),
+            bulk_worker=BulkWorker(
+                database, templates=templates, identity=identity, jobs=jobs, clock=clock
             ),
             planner=Planner(sources, threads),
             frames=Frames(database, renders, blobs),

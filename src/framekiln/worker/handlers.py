@@ -17,6 +17,8 @@ from framekiln.playback.jobs import QUEUE as PLAYBACK_QUEUE
 from framekiln.renders.jobs import FILM_QUEUE, MEDIA_QUEUE
 from framekiln.services import Services
 from framekiln.transcripts.jobs import SPEECH_QUEUE
+from framekiln.videos.bulks.handlers import StartRows
+from framekiln.videos.bulks.jobs import START_ROWS
 from framekiln.webhooks.jobs import IO_QUEUE
 
 Handlers = dict[str, Handler]
@@ -71,6 +73,7 @@ def _plain_handlers(services: Services, queues: list[str]) -> Handlers:
         from framekiln.worker.http_handlers import webhook_handlers
 
         handlers |= webhook_handlers(services)
+        handlers[START_ROWS] = StartRows(services.v2.bulk_worker)
     if ENDPOINTS_QUEUE in queues:
         from framekiln.worker.http_handlers import endpoint_handlers
 

@@ -55,7 +55,7 @@ async def tick(services: Services) -> None:
 
 
 async def remove_expired(services: Services) -> None:
-    """Remove all that has expired, in every domain."""
+    """Remove all that has expired, in every domain, and queue what was lost."""
     renders = await services.renders.remove_expired()
     assets = await services.ingest.remove_expired()
     files = await services.files.remove_expired()
@@ -67,5 +67,6 @@ async def remove_expired(services: Services) -> None:
     await services.playback.remove_unused()
     await services.part_cache.evict_unused()
     await services.quotas.remove_old()
+    await services.v2.bulks.queue_running()
     if renders or assets or files:
         log.info("schedule.expired_removed", renders=renders, assets=assets, files=files)

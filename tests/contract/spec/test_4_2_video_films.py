@@ -10,14 +10,14 @@ from typing import Any
 import m3u8
 import pytest
 
-from tests.support.app import AppHarness
+from tests.support.app import AppHarness, running_worker
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import colour_at, decode_frames, decode_still, measure_file
 from tests.support.sounds import beep_times
 from tests.support.timeouts import TIMEOUT_S
 from tests.support.uploads import upload_file, wait_processed
-from tests.support.videos import VIDEOS, MediaServer, create_video, plain_config
+from tests.support.videos import VIDEOS, MediaServer, create_video, plain_config, video_of
 
 pytestmark = pytest.mark.spec("4.2")
 
@@ -165,6 +165,50 @@ async def test_a_layer_and_a_template_may_name_an_uploaded_file(
         "layers.0.file",
         "file_not_found",
     )
+
+
+async def test_workers_make_a_bulk_and_share_the_slices_without_the_name(
+    app: AppHarness, host: MediaServer
+) -> None:
+    """Slices take about four seconds: the name is only in the first of two."""
+    shown = config(host, duration=8)
+    shown["layers"][0] = {**shown["layers"][0], "loop": True, "trim": {}}
+    shown["layers"][1]["trim"] = {"end": 1}
+    shown["layers"][1]["text"]["text"] = "Hello {{ name }}"
+    body = {
+        "name": "Bulk",
+        "config": shown,
+        "inputs": {"name": "required|string"},
+        "default_values": {"name": "you"},
+    }
+    made = await app.client.post("/v2/templates", json=body)
+    assert made.status_code == 201, made.text
+    path = f"/v2/templates/{made.json()['data']['id']}/bulk"
+    async with running_worker(app.services, queues=["io"]):
+        # One after the other: rows at the same time may both make a slice.
+        first = await slices_of_bulk(app, path, "Ada")
+        second = await slices_of_bulk(app, path, "Grace")
+    assert first == [None] * len(first)
+    assert second == [None, *["slice"] * (len(first) - 1)]
+
+
+async def slices_of_bulk(app: AppHarness, path: str, name: str) -> list[str | None]:
+    """Make a bulk with one row; return where the slices of its film come from."""
+    created = await app.client.post(path, json=[{"name": name}])
+    assert created.status_code == 201, created.text
+    bulk_id = created.json()["data"]["id"]
+    async with asyncio.timeout(TIMEOUT_S):
+        while True:
+            bulk = (await app.client.get(f"/v2/bulks/{bulk_id}")).json()["data"]
+            if bulk["status"] != "running":
+                break
+            await asyncio.sleep(0.2)
+    (row,) = (await app.client.get(f"/v2/bulks/{bulk_id}/rows")).json()["data"]
+    assert (bulk["status"], row["status"]) == ("complete", "ready"), row
+    render = (await video_of(app, row["video_id"])).render
+    slices = await app.services.renders.finished_slices(render.id)
+    assert len(slices) > 1
+    return [each.record.get("reused") for each in slices]
 
 
 async def test_a_frame_with_a_missing_source_is_refused(app: AppHarness, host: MediaServer) -> None:

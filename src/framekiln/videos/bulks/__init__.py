@@ -1,0 +1,1 @@
+"""Bulks: many videos of one template, a row of data for each."""

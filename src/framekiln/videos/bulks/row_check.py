@@ -1,0 +1,125 @@
+"""Checks all rows of a bulk before any starts; runs in a confined child.
+
+Ten thousand rows take long, and a costly template must not stop the api.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from framekiln.composition.templates import Template, fill_template, open_template
+from framekiln.kit.confined.budget import children_of
+from framekiln.kit.confined.errors import ConfinedKilled
+from framekiln.kit.confined.job_folders import open_job_folders
+from framekiln.kit.confined.limits import ResourceLimits
+from framekiln.kit.confined.run import run_confined
+from framekiln.kit.errors import InvalidInput
+from framekiln.kit.json_scan import scan_json
+from framekiln.videos.accepted_config import accept_config
+from framekiln.videos.bulks.model import MAX_ROWS
+from framekiln.videos.model import VideoRequest
+from framekiln.videos.templates.model import StoredTemplate
+
+_TASK: Final = f"{__name__}:check_rows_task"
+_RESULT: Final = "issues.json"
+_LIMITS: Final = ResourceLimits(cpu_s=300, memory_bytes=1 << 30, file_bytes=64 << 20, wall_s=600)
+_READABLE: Final = 0o444
+_MAX_ISSUES_OF_ROW: Final = 20
+_MAX_RESULT_VALUES: Final = 10 * MAX_ROWS * _MAX_ISSUES_OF_ROW
+_MAX_MESSAGE_CHARS: Final = 500
+
+
+@dataclass(frozen=True)
+class RowIssue:
+    """What is wrong with a field of a row; rows are counted from 1."""
+
+    row: int
+    path: str
+    code: str
+    message: str
+
+
+class InvalidRows(InvalidInput):
+    """Rows of a bulk that cannot become videos; `issues` names all of them."""
+
+    def __init__(self, issues: Sequence[RowIssue]) -> None:
+        self.issues = tuple(issues)
+        first, count = self.issues[0], len({issue.row for issue in self.issues})
+        where = f"row {first.row}" + (f", {first.path}" if first.path else "")
+        more = f" ({count} rows have errors; nothing was started)"
+        super().__init__(f"{where}: {first.message}{more}")
+
+
+async def require_valid_rows(template: StoredTemplate, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Raise `InvalidRows` with what is wrong with any row, unless all can be filled and read."""
+    with open_job_folders("rows") as place, children_of(str(template.organization_id)):
+        order = {
+            "config": template.config,
+            "inputs": template.inputs,
+            "default_values": template.default_values,
+            "rows": rows,
+        }
+        await asyncio.to_thread(_write_readable, place.source, order)
+        try:
+            await run_confined(
+                _TASK,
+                {"source": str(place.source)},
+                limits=_LIMITS,
+                folder=place.folder,
+                readable=[place.source],
+            )
+        except ConfinedKilled as error:
+            message = f"the rows take too much time or memory to check, send fewer: {error}"
+            raise InvalidInput(message, field="rows") from error
+        found = await asyncio.to_thread(_read_issues, place.folder / _RESULT)
+    if found:
+        raise InvalidRows([RowIssue(**each) for each in found])
+
+
+def _write_readable(path: Path, order: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(order))
+    path.chmod(_READABLE)
+
+
+def _read_issues(path: Path) -> list[dict[str, Any]]:
+    raw = path.read_bytes()
+    # As untrusted as the rows that the child has read.
+    scan_json(raw, max_values=_MAX_RESULT_VALUES)
+    found: list[dict[str, Any]] = json.loads(raw)
+    return found
+
+
+def check_rows_task(
+    args: dict[str, Any], _report: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
+    """Write the issues of all rows of `source` to a file, for `run_confined`."""
+    order = json.loads(Path(args["source"]).read_bytes())
+    template = open_template(order["config"], order["inputs"], order["default_values"])
+    issues = find_row_issues(template, order["rows"])
+    Path(_RESULT).write_text(json.dumps([asdict(issue) for issue in issues]))
+    return {}
+
+
+def find_row_issues(template: Template, rows: Sequence[Mapping[str, Any]]) -> list[RowIssue]:
+    """Return what is wrong with the rows, in order. Pure."""
+    return [
+        issue
+        for number, data in enumerate(rows, start=1)
+        for issue in _issues_of_row(template, number, data)
+    ]
+
+
+def _issues_of_row(template: Template, number: int, data: Mapping[str, Any]) -> Iterator[RowIssue]:
+    try:
+        filled = fill_template(template, data)
+        accept_config(VideoRequest(config=filled.config, is_filled_template=True))
+    except InvalidInput as error:
+        given = error.details.get("issues") or [
+            {"path": "", "code": error.code, "message": error.message}
+        ]
+        for each in given[:_MAX_ISSUES_OF_ROW]:
+            path, message = str(each["path"]), str(each["message"])
+            yield RowIssue(number, path, str(each["code"]), message[:_MAX_MESSAGE_CHARS])
