@@ -13,6 +13,7 @@ from rich.table import Table
 from framekiln.capture.page import FrameSize
 from framekiln.engine.film_order import PageMethod
 from tests.bench.api import measure_api, print_api
+from tests.bench.bulk import measure_bulk, print_bulk
 from tests.bench.composed import measure_composed, print_composed
 from tests.bench.layers import measure_layers, print_layers
 from tests.bench.neighbours import measure_neighbours, print_neighbours
@@ -69,6 +70,7 @@ GROUPS: dict[str, tuple[Callable[[int], list[Any]], Callable[[list[Any]], None]]
     "playback": (lambda _frames: measure_playback(), print_playback),
     "pipelines": (lambda _frames: measure_pipelines(), print_pipelines),
     "api": (lambda _frames: measure_api(), print_api),
+    "bulk": (lambda _frames: measure_bulk(), print_bulk),
     "presets": (lambda _frames: measure_presets(), print_presets),
     "neighbours": (lambda _frames: measure_neighbours(), print_neighbours),
 }
