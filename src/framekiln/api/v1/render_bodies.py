@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from framekiln.api.unknown_fields import RequestBody
@@ -38,7 +38,11 @@ def _known_preset(value: Any) -> Any:
     raise PydanticCustomError("preset", f"must be one of {', '.join(names)}{hint}")
 
 
-Preset = Annotated[RenderPreset, BeforeValidator(_known_preset)]
+Preset = Annotated[
+    RenderPreset,
+    BeforeValidator(_known_preset),
+    WithJsonSchema({"enum": [*RenderPreset, None], "type": ["string", "null"]}),
+]
 
 
 class VideoCodec(BaseModel):
@@ -108,7 +112,7 @@ class CreateRender(RequestBody):
     metadata: Annotated[
         dict[str, Annotated[str, Field(strict=True)]],
         BeforeValidator(lambda value: {} if value is None else value),
-    ] = Field(default_factory=dict)
+    ] = Field(default_factory=dict, json_schema_extra={"type": ["object", "null"]})
     md5: Annotated[str, Field(max_length=64)] | None = None
     work_slice_ms: Annotated[int, Field(ge=1000, le=60_000), WHOLE] = DEFAULT_SLICE_MS
     expires_at: Annotated[
