@@ -29,7 +29,7 @@ from framekiln.kit.content_version import ContentVersion
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.kit.ids import FileId, OrganizationId, RenderId
 from framekiln.kit.ranged_source import SourceParts, open_ranged
-from framekiln.renders import store
+from framekiln.renders import source_store
 from framekiln.renders.bundle import unpack
 from framekiln.renders.model import Render
 from framekiln.storage.blob_store import BlobStore
@@ -55,15 +55,15 @@ class SourceVersions:
     async def find(self, render_id: RenderId, url: str) -> ContentVersion | None:
         """Return the version that this render uses, if a worker has read the source."""
         async with self.database.connection() as connection:
-            return await store.find_source(connection, render_id, url)
+            return await source_store.find_source(connection, render_id, url)
 
     async def record(
         self, render_id: RenderId, url: str, version: ContentVersion
     ) -> ContentVersion:
         """Record a version, and return the one that was recorded first."""
         async with self.database.transaction() as connection:
-            await store.record_source(connection, render_id, url, version)
-            return await store.find_source(connection, render_id, url) or version
+            await source_store.record_source(connection, render_id, url, version)
+            return await source_store.find_source(connection, render_id, url) or version
 
 
 @dataclass(frozen=True)
