@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 from tests.e2e.conftest import Terminal
 from tests.support.looks import decode_frames
@@ -49,7 +50,30 @@ def test_templates_and_videos_are_managed_at_the_command_line(
     assert {video["id"], again.stdout.split()[0]} <= listed
     assert terminal.ask("videos", "delete", video["id"]) == {"id": video["id"], "deleted": True}
     assert terminal.type("videos", "get", video["id"]).exit_code == 1
+    changed = terminal.write("changed.json", {**template, "name": "Farewell"})
+    updated = terminal.ask("templates", "update", made["id"], changed)
+    assert (updated["id"], updated["name"], updated["version"]) == (made["id"], "Farewell", 2)
+    check_bulk(terminal, made["id"], tmp_path)
     assert terminal.type("templates", "delete", made["id"]).exit_code == 0
+
+
+def check_bulk(terminal: Terminal, template_id: str, folder: Path) -> None:
+    """Make a video of each row of a table; a table with a wrong row starts nothing."""
+    table, archive = folder / "people.csv", folder / "videos.zip"
+    table.write_text('name\nAda\n""\n')
+    refused = terminal.type("bulks", "create", template_id, str(table))
+    assert refused.exit_code == 1
+    assert refused.stderr == "error: rows.2.data.name: name is required (422)\n"
+    table.write_text("name\nAda\nGrace\n")
+    create = ("bulks", "create", template_id, str(table), "--key", "people")
+    bulk = terminal.ask(*create, "-o", str(archive))
+    assert (bulk["status"], bulk["counts"]["ready"]) == ("complete", 2)
+    assert terminal.ask(*create)["id"] == bulk["id"]
+    with ZipFile(archive) as files:
+        films = [name for name in files.namelist() if name.endswith(".mp4")]
+    assert len(films) == 2
+    rows = terminal.ask("bulks", "rows", bulk["id"])
+    assert [row["data"]["name"] for row in rows] == ["Ada", "Grace"]
 
 
 def test_renders_and_files_are_managed_at_the_command_line(

@@ -39,6 +39,7 @@ COMMANDS: Final = {
     ),
     "videos": CommandEntry("videos:app", "Create, follow and download videos from layer configs."),
     "templates": CommandEntry("templates:app", "Store templates, and make videos of them."),
+    "bulks": CommandEntry("bulks:app", "Make a video for each row of a table."),
     "files": CommandEntry("files:app", "List, follow, download and delete files."),
     "pipelines": CommandEntry("pipelines:app", "Manage pipelines, their versions and endpoints."),
     "runs": CommandEntry("runs:app", "Start, follow, cancel and retry runs of pipelines."),

@@ -1,7 +1,7 @@
 """`framekiln templates`: layer configs with named inputs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,30 +28,33 @@ app = typer.Typer(
 TemplateId = Annotated[str, typer.Argument(help="Id of the template.")]
 
 
+TemplateFile = Annotated[
+    Path,
+    typer.Argument(
+        help="A JSON file with config, inputs and default_values, or - for standard input."
+    ),
+]
+NameOption = Annotated[
+    str | None, typer.Option(help="Name of the template; by default that in the file.")
+]
+
+
 @app.command()
-def create(
-    template: Annotated[
-        Path,
-        typer.Argument(
-            help="A JSON file with config, inputs and default_values, or - for standard input."
-        ),
-    ],
-    name: Annotated[
-        str | None, typer.Option(help="Name of the template; by default that in the file.")
-    ] = None,
-    as_json: JsonFlag = False,
-) -> None:
+def create(template: TemplateFile, name: NameOption = None, as_json: JsonFlag = False) -> None:
     """Store a template."""
-    read = read_json(template)
-    name = name or read.get("name")
-    if not isinstance(name, str) or not isinstance(read.get("config"), dict):
-        raise InvalidInput(
-            f"{template} needs a config, and a name, which may also be given as --name"
-        )
-    values = {key: read.get(key) for key in ("inputs", "default_values")}
+    content = _read_template(template, name)
     with open_client() as client:
-        made = client.templates.create(name, read["config"], **values)
-    _show(made, as_json=as_json)
+        _show(client.templates.create(**content), as_json=as_json)
+
+
+@app.command()
+def update(
+    template: TemplateId, file: TemplateFile, name: NameOption = None, as_json: JsonFlag = False
+) -> None:
+    """Make the next version of a template; earlier ones are kept."""
+    content = _read_template(file, name)
+    with open_client() as client:
+        _show(client.templates.update(template, **content), as_json=as_json)
 
 
 @app.command("list")
@@ -113,6 +116,17 @@ def delete(template: TemplateId, as_json: JsonFlag = False) -> None:
     with open_client() as client:
         client.templates.delete(template)
     show_deleted(template, as_json=as_json)
+
+
+def _read_template(file: Path, name: str | None) -> dict[str, Any]:
+    read = read_json(file)
+    name = name or read.get("name")
+    if not isinstance(name, str) or not isinstance(read.get("config"), dict):
+        raise InvalidInput(f"{file} needs a config, and a name, which may also be given as --name")
+    return {
+        "name": name,
+        **{key: read.get(key) for key in ("config", "inputs", "default_values")},
+    }
 
 
 def _show(found: RemoteTemplate, *, as_json: bool) -> None:

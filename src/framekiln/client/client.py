@@ -2,6 +2,7 @@
 
 from typing import Any, Generic, Self
 
+from framekiln.client.bulks import RemoteBulks
 from framekiln.client.connection import AsyncServiceConnection, ServiceConnection
 from framekiln.client.files import RemoteFiles
 from framekiln.client.links import RemoteLinks
@@ -27,6 +28,7 @@ class RemoteService(Generic[Connection_co]):
         self.renders = RemoteRenders(connection)
         self.videos = RemoteVideos(connection)
         self.templates = RemoteTemplates(connection)
+        self.bulks = RemoteBulks(connection)
         self.transcriptions = RemoteTranscriptions(connection)
         self.pipelines = RemotePipelines(connection)
         self.endpoints = RemoteEndpoints(connection)

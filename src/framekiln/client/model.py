@@ -92,6 +92,29 @@ class RemoteTemplate(RemoteObject):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RemoteBulk(RemoteObject):
+    """Many videos of one template; `counts` are rows by status."""
+
+    id: str
+    status: str
+    template_id: str
+    row_count: int
+    counts: Mapping[str, int]
+    progress: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteBulkRow(RemoteObject):
+    """A row of a bulk: its video, or why there is none."""
+
+    row: int
+    status: str
+    video_id: str | None = None
+    download_url: str | None = None
+    error: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class RemoteTranscription(RemoteObject):
     """A transcription on the service."""
 

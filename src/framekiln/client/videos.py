@@ -132,15 +132,25 @@ class RemoteTemplates(RemotePart[Connection_co]):
         default_values: Mapping[str, Any] | None = None,
     ) -> Steps[RemoteTemplate]:
         """Store a layer config with named inputs; see its `warnings`."""
-        body = {
-            "name": name,
-            "config": dict(config),
-            "inputs": dict(inputs or {}),
-            "default_values": dict(default_values or {}),
-        }
+        body = _template_body(name, config, inputs, default_values)
         # Without retries: a second attempt could store it twice.
-        raw = yield from self._read_once("POST", _TEMPLATES, json=body)
-        return RemoteTemplate.of({**raw["data"], "warnings": raw.get("warnings", [])})
+        return _template((yield from self._read_once("POST", _TEMPLATES, json=body)))
+
+    @operation
+    def update(
+        self,
+        template_id: str,
+        name: str,
+        config: Mapping[str, Any],
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        default_values: Mapping[str, Any] | None = None,
+    ) -> Steps[RemoteTemplate]:
+        """Make the next version of a template; earlier ones are kept."""
+        body = _template_body(name, config, inputs, default_values)
+        # Without retries: a second attempt could make a second version.
+        path = f"{_TEMPLATES}/{template_id}"
+        return _template((yield from self._read_once("PUT", path, json=body)))
 
     @operation
     def get(self, template_id: str) -> Steps[RemoteTemplate]:
@@ -171,3 +181,21 @@ class RemoteTemplates(RemotePart[Connection_co]):
         """Delete a template; its videos are kept."""
         # Without retries: after a deletion, a second attempt gets an error.
         yield Send("DELETE", f"{_TEMPLATES}/{template_id}")
+
+
+def _template_body(
+    name: str,
+    config: Mapping[str, Any],
+    inputs: Mapping[str, Any] | None,
+    default_values: Mapping[str, Any] | None,
+) -> Json:
+    return {
+        "name": name,
+        "config": dict(config),
+        "inputs": dict(inputs or {}),
+        "default_values": dict(default_values or {}),
+    }
+
+
+def _template(raw: Json) -> RemoteTemplate:
+    return RemoteTemplate.of({**raw["data"], "warnings": raw.get("warnings", [])})

@@ -38,6 +38,11 @@ def test_a_later_expiry_needs_another_signature() -> None:
     assert not token.is_signed_with(KEY)
 
 
-@pytest.mark.parametrize("text", ["", "x", TOKEN[:-1], f"{TOKEN}A", TOKEN[:-1] + "=", "é" * 60])
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", TOKEN[:-1], f"{TOKEN}A", TOKEN[:-1] + "=", "é" * 60],
+    # The token is another one in every process.
+    ids=["empty", "short", "cut off", "longer", "padded", "not ASCII"],
+)
 def test_what_is_no_token_is_not_read(text: str) -> None:
     assert read_token(text) is None
