@@ -109,8 +109,10 @@ async def test_doctor_reports_accounts_and_modes_correctly(busy_service: Service
     expected = ", ".join(f"{name or busy_service.data.name} {mode:o}" for name, mode in modes)
     assert found["folder modes"] == CheckResult("folder modes", CheckState.OK, expected)
     assert found["database role"].detail == "framekiln_service, no superuser"
-    is_confined = busy_service.http.get("/readyz").json()["confined"]
-    assert (found["confinement"].state is CheckState.OK) is is_confined
+    ready = busy_service.http.get("/readyz").json()
+    assert (found["confinement"].state is CheckState.OK) is ready["confined"]
+    has_groups = found["control groups"].detail.startswith("each Chromium has one")
+    assert has_groups is ready["control_groups"]
 
 
 def test_doctor_reports_a_readable_data_folder(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 from framekiln.api.auth import services_of
 from framekiln.capture.browser import find_chromium
 from framekiln.engine.confinement import missing_confinement
+from framekiln.kit.control_group import has_control_groups
 from framekiln.kit.errors import FramekilnError
 
 CHECK_WITHIN_S = 5.0
@@ -39,7 +40,13 @@ async def get_readiness(request: Request) -> JSONResponse:
     states = {name: "ok" if is_ready else "failed" for name, is_ready in checks.items()}
     if not missing:
         confined = not await asyncio.to_thread(missing_confinement, has_pages=_has_chromium())
-        answer = {"status": "ready", "checks": states, "confined": confined}
+        groups = await asyncio.to_thread(has_control_groups)
+        answer = {
+            "status": "ready",
+            "checks": states,
+            "confined": confined,
+            "control_groups": groups,
+        }
         return JSONResponse(answer, headers=NO_STORE)
     message = f"not ready: {' and '.join(missing)} cannot be reached"
     return JSONResponse(

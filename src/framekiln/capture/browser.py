@@ -9,6 +9,7 @@ must outlive the browser, because the sandbox dies with it.
 
 import fcntl
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -31,6 +32,12 @@ from framekiln.capture.sandbox import (
     strongest_confinement,
 )
 from framekiln.capture.watchdog import Watchdog
+from framekiln.kit.control_group import (
+    ControlGroup,
+    NoControlGroups,
+    find_group_folder,
+    open_group,
+)
 from framekiln.kit.errors import FramekilnError
 
 # We control time (begin-frame control), the software compositor provides the pixels, and nothing
@@ -89,10 +96,13 @@ class Browser:
         confinement: Confinement,
         limits: BrowserLimits,
         profile: Path,
+        group: ControlGroup | None,
     ) -> None:
         self.connection = connection
         self.confinement = confinement
         self.limits = limits
+        self.group = group
+        """Its control group, where the machine allows one."""
         self.is_slow = False
         """Whether it has a low priority. Use it for no further page."""
         self._process = process
@@ -105,6 +115,7 @@ class Browser:
             self.processes,
             limits,
             profile=None if has_namespace else profile,
+            group=group,
             kill=self._kill,
             slow_down=self.slow_down,
         )
@@ -136,8 +147,8 @@ class Browser:
         try:
             yield
         except FramekilnError as error:
-            if self._watchdog.exceeded is not None:
-                raise self._watchdog.exceeded from error
+            if (exceeded := self._watchdog.exceeded) is not None:
+                raise exceeded from error
             raise
 
     def close(self) -> None:
@@ -159,15 +170,22 @@ def open_browser(
     """Start Chromium, and kill it when the block ends."""
     confinement = confinement or strongest_confinement()
     limits = limits or BrowserLimits()
-    # Owned by the user that runs Chromium: as root without bubblewrap, that is another user.
-    with tempfile.TemporaryDirectory(prefix="framekiln-", ignore_cleanup_errors=True) as folder:
-        profile = Path(folder)
+    with ExitStack() as stack:
+        # Owned by the user that runs Chromium: as root without bubblewrap, that is another user.
+        folder = tempfile.TemporaryDirectory(prefix="framekiln-", ignore_cleanup_errors=True)
+        profile = Path(stack.enter_context(folder))
         if confinement is Confinement.UNPRIVILEGED_USER and os.geteuid() == 0:
             os.chown(profile, STRANGER_ID, STRANGER_ID)
-        process, connection = _start(confinement, limits, profile)
+        group = _enter_group(stack, limits)
+        process, connection = _start(confinement, limits, profile, group)
         try:
             browser = Browser(
-                process, connection, confinement=confinement, limits=limits, profile=profile
+                process,
+                connection,
+                confinement=confinement,
+                limits=limits,
+                profile=profile,
+                group=group,
             )
         except BaseException:
             _end_failed_start(process, connection)
@@ -190,8 +208,19 @@ def find_chromium() -> str:
     )
 
 
+def _enter_group(stack: ExitStack, limits: BrowserLimits) -> ControlGroup | None:
+    """Make a control group until the stack is closed; None where that is not possible."""
+    try:
+        parent = find_group_folder()
+        group = open_group(parent, memory_bytes=limits.group_bytes, tasks=limits.group_tasks)
+        return stack.enter_context(group)
+    except NoControlGroups:
+        # The watchdog and the limits of each process remain.
+        return None
+
+
 def _start(
-    confinement: Confinement, limits: BrowserLimits, profile: Path
+    confinement: Confinement, limits: BrowserLimits, profile: Path, group: ControlGroup | None
 ) -> tuple[subprocess.Popen[bytes], CdpConnection]:
     """Start Chromium with the debugging pipe on descriptors 3 and 4, as it needs it."""
     with ExitStack() as ours:
@@ -214,7 +243,10 @@ def _start(
         # runs between fork and exec (unsafe with other threads). If memory runs out, the kernel
         # ends Chromium before anything else.
         place = "exec 3<&{}- 4>&{}- {}<&{}-".format(*passed[:2], _FILTER_FD, passed[2])
-        place += '; echo 1000 >/proc/self/oom_score_adj; exec "$@"'
+        place += "; echo 1000 >/proc/self/oom_score_adj"
+        if group is not None:
+            place += f"; echo 0 >{shlex.quote(str(group.entrance))} || exit"
+        place += '; exec "$@"'
         try:
             process = subprocess.Popen(
                 ["/bin/bash", "-c", place, "chromium", *command],

@@ -12,6 +12,7 @@ _MAX_MEMORY_MIB: Final = 4096
 # reserved memory, such as the stacks of threads and the silence of long sounds, so they are higher.
 _MIN_DATA_BYTES: Final = 16 << 30
 _SPARE: Final = 2
+_WRAPPER_TASKS: Final = 8
 
 
 def _half_of_memory() -> int:
@@ -56,6 +57,16 @@ class BrowserLimits:
         It is larger than the limit: a full one would make Chromium fail in ways that name no cause.
         """
         return self.disk_bytes * _SPARE
+
+    @property
+    def group_bytes(self) -> int:
+        """The limit of a control group, which counts memory and temporary files together."""
+        return self.memory_bytes + self.disk_bytes
+
+    @property
+    def group_tasks(self) -> int:
+        """The limit of a control group for threads, with those of the programs around Chromium."""
+        return self.threads + _WRAPPER_TASKS
 
     def kernel_limits(self, *, counts_threads: bool) -> list[str]:
         """Return options of `prlimit`. `counts_threads` needs a user namespace of its own."""

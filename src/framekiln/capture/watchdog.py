@@ -1,7 +1,8 @@
 """Kills a Chromium that uses more than its limits, and says which; slows down a greedy one.
 
-The kernel can limit a process, but not a tree of processes without control groups, and it cannot
-say why one died. So a thread looks at the tree a few times a second.
+The kernel can limit a process, but not a tree of processes without a control group, which few
+machines allow. So a thread looks at the tree a few times a second. Where there is a control group,
+the kernel enforces its limits at once, and the thread says which one it was.
 """
 
 import threading
@@ -14,12 +15,14 @@ from typing import Final
 from framekiln.capture.browser_limits import BrowserLimits
 from framekiln.capture.errors import PageOverLimit
 from framekiln.capture.process_tree import ProcessStatus, ProcessTree
+from framekiln.kit.control_group import ControlGroup
 
 _EVERY_S: Final = 0.3
 # A page that keeps more cores busy than drawing needs, for some seconds, gets a low priority.
 _CPU_WINDOW_S: Final = 1.5
 _MAX_CORES: Final = 1.5
 _BUSY_WINDOWS: Final = 2
+_MANY: Final = "it opens too many windows, frames or workers"
 
 
 class Watchdog:
@@ -31,15 +34,16 @@ class Watchdog:
         limits: BrowserLimits,
         *,
         profile: Path | None,
+        group: ControlGroup | None,
         kill: Callable[[], None],
         slow_down: Callable[[], None],
     ) -> None:
         """Watch the browser; `profile` is its folder if it has no file system of its own."""
-        self.exceeded: PageOverLimit | None = None
-        """Why it has killed the browser."""
+        self._exceeded: PageOverLimit | None = None
         self._processes = processes
         self._limits = limits
         self._profile = profile
+        self._group = group
         self._kill = kill
         self._slow_down = slow_down
         self._cpu = (time.monotonic(), 0.0)
@@ -48,6 +52,12 @@ class Watchdog:
         self._thread = threading.Thread(target=self._watch, name="browser-watchdog", daemon=True)
         self._thread.start()
 
+    @property
+    def exceeded(self) -> PageOverLimit | None:
+        """The limit for which the browser was killed, by this thread or by the kernel."""
+        # The kernel may have killed it since the last look.
+        return self._exceeded or self._group_excess()
+
     def stop(self) -> None:
         """End the thread."""
         self._stopped.set()
@@ -55,9 +65,8 @@ class Watchdog:
 
     def _watch(self) -> None:
         while not self._stopped.wait(_EVERY_S):
-            statuses = self._processes.statuses()
-            self.exceeded = self._excess(statuses)
-            if self.exceeded is not None:
+            self._exceeded = self._group_excess() or self._excess(self._processes.statuses())
+            if self._exceeded is not None:
                 self._kill()
                 return
             if self._is_greedy():
@@ -76,17 +85,22 @@ class Watchdog:
 
     def _excess(self, statuses: list[ProcessStatus]) -> PageOverLimit | None:
         limits = self._limits
-        many = "it opens too many windows, frames or workers"
         if len(statuses) > limits.processes:
-            return _over(f"{limits.processes} processes", many, "PROCESSES")
+            return _over(f"{limits.processes} processes", _MANY, "PROCESSES")
         if sum(status.threads for status in statuses) > limits.threads:
-            return _over(f"{limits.threads} threads", many, "THREADS")
+            return _over_threads(limits)
         if self._uses_too_much_memory(statuses):
-            large = "its pictures, canvases or data are too large"
-            return _over(f"{limits.memory_mib} MiB of memory", large, "MEMORY_MIB")
+            return _over_memory(limits)
         if self._disk_bytes() > limits.disk_bytes:
             return _over(f"{limits.disk_mib} MiB of disk", "it stores too much", "DISK_MIB")
         return None
+
+    def _group_excess(self) -> PageOverLimit | None:
+        if self._group is None:
+            return None
+        if self._group.is_over_memory():
+            return _over_memory(self._limits)
+        return _over_threads(self._limits) if self._group.is_over_tasks() else None
 
     def _uses_too_much_memory(self, statuses: list[ProcessStatus]) -> bool:
         limit_bytes = self._limits.memory_bytes
@@ -105,6 +119,15 @@ def _size_bytes(path: Path) -> int:
     with suppress(OSError):
         return path.lstat().st_blocks * 512
     return 0
+
+
+def _over_threads(limits: BrowserLimits) -> PageOverLimit:
+    return _over(f"{limits.threads} threads", _MANY, "THREADS")
+
+
+def _over_memory(limits: BrowserLimits) -> PageOverLimit:
+    large = "its pictures, canvases or data are too large"
+    return _over(f"{limits.memory_mib} MiB of memory", large, "MEMORY_MIB")
 
 
 def _over(limit: str, guess: str, setting: str) -> PageOverLimit:

@@ -1,4 +1,4 @@
-"""The checks of `framekiln doctor` about rights: account, folder modes, role, confinement.
+"""The checks of `framekiln doctor` about rights: account, folder modes, role, confinement, groups.
 
 What runs is read from /proc, what is stored from its modes and owners; nothing is taken from
 settings that can be looked at.
@@ -16,6 +16,7 @@ from framekiln.cli.database import embedded_postgres
 from framekiln.cli.doctor_checks import CheckResult, CheckState
 from framekiln.db.service_role import login_role
 from framekiln.kit.account import account_name
+from framekiln.kit.control_group import NoControlGroups, delegated_folder, find_group_folder
 from framekiln.kit.folder_lock import lock_holder
 from framekiln.settings import Settings
 
@@ -29,6 +30,7 @@ async def check_rights(settings: Settings) -> list[CheckResult]:
         await asyncio.to_thread(check_account, settings, serve),
         await asyncio.to_thread(check_modes, settings),
         await asyncio.to_thread(check_service_confinement, settings),
+        await asyncio.to_thread(check_control_groups, serve),
     ]
     role = await asyncio.to_thread(check_role, settings, is_serving=serve is not None)
     return [*results, *([role] if role else [])]
@@ -76,6 +78,18 @@ def check_service_confinement(settings: Settings) -> CheckResult:
     state = CheckState.WARN if settings.allow_unconfined else CheckState.MISSING
     fix = "allow user namespaces; or, at your risk, FRAMEKILN_ALLOW_UNCONFINED=1"
     return CheckResult(name, state, f"not enough; missing: {'; '.join(missing)}", fix)
+
+
+def check_control_groups(serve: int | None) -> CheckResult:
+    """Check whether the kernel limits each Chromium as a whole, or would; it is no fault if not."""
+    name = "control groups"
+    try:
+        folder = delegated_folder() if serve is None else find_group_folder(serve)
+    except NoControlGroups as error:
+        detail = f"none, so a watchdog alone limits each Chromium as a whole: {error}"
+        return CheckResult(name, CheckState.OK, detail)
+    has = "will have" if serve is None else "has"
+    return CheckResult(name, CheckState.OK, f"each Chromium {has} one, below {folder}")
 
 
 def check_role(settings: Settings, *, is_serving: bool) -> CheckResult | None:

@@ -26,6 +26,7 @@ from framekiln.cli.output import JsonFlag, write_json, write_line
 from framekiln.cli.port import require_free_port
 from framekiln.cli.signals import END_WITHIN_S, run_until_signal
 from framekiln.db.migrate import migrate as apply_migrations
+from framekiln.kit.control_group import prepare_groups
 from framekiln.kit.errors import InvalidInput
 from framekiln.kit.folder_lock import make_folder
 from framekiln.kit.temp_folder import own_temp_folder
@@ -79,6 +80,8 @@ def worker(
     """Run a worker for some queues."""
     settings = load_settings()
     names = parse_queues(queues)
+    if "render" in names:
+        prepare_groups(account_of(settings))
     _leave_root(settings, ("worker", "--queues", queues, "--concurrency", str(concurrency)))
     require_confinement(settings, has_pages="render" in names)
     work = _worker(settings, names, concurrency or settings.slots)

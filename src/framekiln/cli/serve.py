@@ -40,6 +40,7 @@ from framekiln.identity.service import Identity
 from framekiln.identity.users import Users
 from framekiln.kit.account import Account
 from framekiln.kit.clock import SystemClock
+from framekiln.kit.control_group import prepare_groups
 from framekiln.kit.errors import Unavailable
 from framekiln.kit.folder_lock import make_folder
 from framekiln.kit.processes import LineSink, Program
@@ -73,6 +74,7 @@ async def _serve(settings: Settings, account: Account, *, as_json: bool) -> None
         require_allowed_port(settings, account)
         require_free_port(settings.host, settings.port)
         await asyncio.to_thread(require_account_confinement, settings, account)
+        await asyncio.to_thread(prepare_groups, account)
         supervisor = Supervisor(sink=_sink(settings))
         await run_until_signal(
             _run(settings, account, supervisor, as_json=as_json), insist=supervisor.kill_children

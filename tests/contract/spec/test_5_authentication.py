@@ -31,6 +31,7 @@ from framekiln.identity.model import IssuedKey
 from framekiln.identity.service import CACHE_FOR, Identity
 from framekiln.jobs.model import NewJob
 from framekiln.jobs.queue import JobQueue
+from framekiln.kit.control_group import has_control_groups
 from framekiln.kit.errors import Unauthenticated
 from framekiln.kit.ids import OrganizationId
 from framekiln.quotas.model import Quota, default_limits
@@ -445,6 +446,7 @@ async def test_health_and_readiness(
     assert ready.status_code == 200
     assert ready.json()["checks"] == {"database": "ok", "storage": "ok"}
     assert ready.json()["confined"] is (missing_confinement() == ())
+    assert ready.json()["control_groups"] is has_control_groups()
     (tmp_path / "blobs").rmdir()
     broken = await client.get("/readyz")
     assert broken.status_code == 503
