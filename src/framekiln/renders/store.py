@@ -139,9 +139,8 @@ async def delete_expired(connection: Connection, *, now: datetime, limit: int) -
 
 async def set_expiry(connection: Connection, render_id: RenderId, *, expires_at: datetime) -> None:
     """Set when a render will be deleted."""
-    await connection.execute(
-        "UPDATE render SET expires_at = %s WHERE id = %s", (expires_at, render_id)
-    )
+    query = "UPDATE render SET expires_at = %s WHERE id = %s"
+    await connection.execute(query, (expires_at, render_id))
 
 
 async def set_queued(connection: Connection, render_id: RenderId) -> None:
@@ -226,10 +225,8 @@ async def set_recovering(connection: Connection, render_id: RenderId) -> None:
 
 async def set_recovered(connection: Connection, render_id: RenderId) -> None:
     """Set a recovering render to `rendering` again."""
-    await connection.execute(
-        "UPDATE render SET status = 'rendering' WHERE id = %s AND status = 'recovering'",
-        (render_id,),
-    )
+    query = "UPDATE render SET status = 'rendering' WHERE id = %s AND status = 'recovering'"
+    await connection.execute(query, (render_id,))
 
 
 async def set_plan(connection: Connection, render_id: RenderId, plan: Row) -> None:
