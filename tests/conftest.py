@@ -37,6 +37,7 @@ GROUPS: Final = {
         "test_tutorials.py",
         "test_python_client.py",
         "test_media_commands.py",
+        "test_agent_tools.py",
         "test_typescript_client.py",
         "test_service_commands.py",
         "test_service_accounts.py",

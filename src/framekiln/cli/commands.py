@@ -47,6 +47,9 @@ COMMANDS: Final = {
     "batches": CommandEntry("batches:app", "Run a pipeline over many files."),
     "link": CommandEntry("links:link", "Make a signed link to media of the service."),
     "links": CommandEntry("links:app", "List and revoke signed links."),
+    "mcp": CommandEntry(
+        "mcp_server:mcp", "Offer the service to agents as tools (Model Context Protocol)."
+    ),
     "webhooks": CommandEntry("webhooks:app", "Manage webhooks and their deliveries."),
     "completion": CommandEntry(
         "completion:completion",

@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from framekiln.cli.environment import load_settings
 from framekiln.client import Client
@@ -13,15 +14,31 @@ from framekiln.settings import Settings
 _KEY_NAME = "the command line, while a command runs"
 
 
+class ServiceAddress(NamedTuple):
+    """Where the service is, and a key for it."""
+
+    url: str
+    api_key: str
+    is_temporary: bool
+    """Whether the key ends with the command."""
+
+
 @contextmanager
 def open_client() -> Iterator[Client]:
     """Yield a client of the service; fails immediately if the service does not respond."""
+    require_running(load_settings().public_url)
+    with open_address() as address, Client(address.url, address.api_key) as client:
+        yield client
+
+
+@contextmanager
+def open_address() -> Iterator[ServiceAddress]:
+    """Yield the address of the service, whether or not it responds."""
     # SIGTERM is handled like Ctrl-C, so that a temporary key is revoked.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = load_settings()
-    require_running(settings.public_url)
-    with _key(settings) as key, Client(settings.public_url, key) as client:
-        yield client
+    with _key(settings) as key:
+        yield ServiceAddress(settings.public_url, key, is_temporary=not settings.api_key)
 
 
 @contextmanager

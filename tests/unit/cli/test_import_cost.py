@@ -39,8 +39,12 @@ def run(*words: str) -> str:
 @pytest.mark.parametrize(
     ("statement", "unwanted"),
     [
-        (run("--help"), ("rich", "pydantic", "structlog", "psycopg", "asyncio", *MEDIA, *SERVER)),
-        (run("render", "--help"), ("psycopg", "yoyo", "liquid", "cv2", *SERVER)),
+        (
+            run("--help"),
+            ("rich", "pydantic", "structlog", "psycopg", "asyncio", "mcp", *MEDIA, *SERVER),
+        ),
+        (run("render", "--help"), ("psycopg", "yoyo", "liquid", "cv2", "mcp", *SERVER)),
+        (run("files", "--help"), ("psycopg", "mcp", *SERVER)),
         (
             "import framekiln.cli.serve",
             ("yoyo", "procrastinate", "httpx", "liquid", *DOMAINS, *MEDIA, *SERVER),
