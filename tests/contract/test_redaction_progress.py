@@ -91,7 +91,7 @@ async def test_the_watermark_follows_the_render(pipelines: PipelineHarness, film
     [job] = await pipelines.run_sql(
         "DELETE FROM procrastinate_jobs WHERE task_name = 'render.redact' RETURNING id, args"
     )
-    render_id = RenderId(job["args"]["render_id"])
+    render_id = RenderId(UUID(job["args"]["render_id"]))
     parts = pipelines.app.services
     assert (await asked_again(pipelines, run))["watermark_ms"] == 0
     for thousandths in (250, 500):

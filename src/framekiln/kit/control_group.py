@@ -102,7 +102,8 @@ def prepare_groups(account: Account) -> None:
                 path.chmod(path.stat().st_mode | stat.S_IWUSR)
         sweep_groups(parent)
     except (OSError, NoControlGroups) as error:
-        log.info("control_groups.unavailable", reason=str(error))
+        # `framekiln doctor` and `/readyz` say so, too.
+        log.debug("control_groups.unavailable", reason=str(error))
 
 
 def delegated_folder(pid: int | str = "self") -> Path:
