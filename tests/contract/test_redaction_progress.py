@@ -7,6 +7,7 @@ from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
