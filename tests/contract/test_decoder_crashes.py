@@ -23,7 +23,7 @@ from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
 from tests.support.sample_sources import clip
 from tests.support.timeouts import FILM_LIMITS
 
-BUNNY = Path(__file__).parents[1] / "support/media/bigbuckbunny.mp4"
+BUNNY = Path(__file__).parents[2] / "examples/media/bunny.mp4"
 PAGE = f"""<body style="margin:0"><ef-timegroup mode="fixed" duration="1s"
   style="display:block;width:320px;height:240px">
 <ef-video id="v" src="{CLIP}" style="width:160px;height:120px"></ef-video>

@@ -22,7 +22,7 @@ RATE = 48_000
 TONE_HZ = 600
 TONE = MEDIA_ORIGIN + "tone.wav"
 BUNNY = MEDIA_ORIGIN + "bunny.mp4"
-MEDIA = Path(__file__).parents[1] / "support" / "media"
+ORIGINAL = Path(__file__).parents[2] / "examples/media/bunny.mp4"
 
 
 def write_tone(path: Path) -> None:
@@ -39,7 +39,7 @@ class Films:
     """Films pages without looking at them: 64x36, 10 frames a second."""
 
     def __init__(self, browser: Browser, folder: Path) -> None:
-        bunny = partial(shutil.copyfile, MEDIA / "bigbuckbunny.mp4")
+        bunny = partial(shutil.copyfile, ORIGINAL)
         self._browser = browser
         self._folder = folder
         self._assets = LocalAssets(folder, {"tone.wav": write_tone, "bunny.mp4": bunny})
@@ -118,7 +118,7 @@ def test_a_sought_video_is_heard_from_the_sought_time(films: Films) -> None:
     play = f"""const v = document.createElement("video"); v.src = "{BUNNY}"
       setTimeout(() => {{ v.currentTime = 2; v.play() }}, 500)"""
     sound = films.heard(play)
-    original = decode_audio(MEDIA / "bigbuckbunny.mp4")
+    original = decode_audio(ORIGINAL)
     first = round((2 - float(original.start_s)) * original.rate_hz)
     assert rms(between(sound, 0, 0.49)) < 0.001
     played = between(sound, 0.6, 1.4)

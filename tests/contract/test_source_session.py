@@ -33,7 +33,7 @@ from tests.support.timeouts import TIMEOUT_S
 from tests.support.unusual_clips import CHROMA_444, INTERLACED, MJPEG, PRORES, make_pictures
 
 SIZE = (64, 48)
-BUNNY = Path(__file__).parents[1] / "support/media/bigbuckbunny.mp4"
+BUNNY = Path(__file__).parents[2] / "examples/media/bunny.mp4"
 HOSTILE = "tests.support.session_sources:Hostile"
 LIMITS = SessionLimits(request_s=TIMEOUT_S, request_cpu_s=int(TIMEOUT_S))
 # Forward by frames, then back, far ahead, and beyond the end.

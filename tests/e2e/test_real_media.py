@@ -20,7 +20,7 @@ from tests.support.looks import psnr
 from tests.support.playback import ClipServer
 
 MEDIA = Path(__file__).parents[1] / "support" / "media"
-BUNNY = MEDIA / "bigbuckbunny.mp4"
+BUNNY = Path(__file__).parents[2] / "examples/media/bunny.mp4"
 # Which tracks each becomes, and whether its packets are kept.
 TRACKS = {
     "one-second-1080p.mp4": [("video", True), ("audio", True)],

@@ -22,7 +22,7 @@ from tests.support.sounds import DecodedAudio, decode_audio, rms
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "howto" / "hide-something.md"
-CLIP = ROOT / "tests" / "support" / "media" / "bigbuckbunny.mp4"
+CLIP = ROOT / "examples" / "media" / "bunny.mp4"
 MARGIN_PX = 8
 """At least so much is hidden around a box."""
 

@@ -40,7 +40,7 @@ def video_makers() -> dict[str, Maker]:
     stock = stock_makers()
     photo = partial(partial, write_photo, scale=3)
     return {
-        "clip.mp4": partial(shutil.copyfile, HERE / "media" / "bigbuckbunny.mp4"),
+        "clip.mp4": partial(shutil.copyfile, HERE.parents[1] / "examples/media/bunny.mp4"),
         "voice.flac": partial(shutil.copyfile, HERE / "speech" / "austen_0880.flac"),
         "music.wav": stock["music.wav"],
         "dawn.jpg": photo(sky=(250, 150, 90), ground=(60, 30, 70)),

@@ -30,7 +30,7 @@ from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets, Maker
 from tests.support.looks import decode_frames, ssim
 from tests.support.timeouts import TIMEOUT_S
 
-BUNNY = Path(__file__).parent / "media" / "bigbuckbunny.mp4"
+BUNNY = Path(__file__).parents[2] / "examples/media/bunny.mp4"
 PHOTO, LOGO, CLIP, TURNS, SAID = (
     MEDIA_ORIGIN + name for name in ("photo.png", "logo.png", "clip.mp4", "turns.gif", "said.srt")
 )
