@@ -20,7 +20,7 @@ from framekiln.identity.passwords import Passwords
 from framekiln.identity.service import Identity
 from framekiln.identity.sessions import Sessions
 from framekiln.identity.signatures.devices import DeviceTokens
-from framekiln.identity.signatures.keys import ConfiguredSigningKeys
+from framekiln.identity.signatures.keys import ConfiguredSigningKeys, SigningKeys
 from framekiln.identity.signatures.stored_keys import StoredSigningKeys
 from framekiln.identity.signatures.tokens import AccessTokens
 from framekiln.identity.users import Users
@@ -97,9 +97,7 @@ class Services:
 
     @classmethod
     @asynccontextmanager
-    async def open(  # noqa: PLR0915 - one for each part of the application
-        cls, settings: Settings, conninfo: str
-    ) -> AsyncIterator["Services"]:
+    async def open(cls, settings: Settings, conninfo: str) -> AsyncIterator["Services"]:
         """Connect everything; the database at `conninfo` must be migrated."""
         set_child_budget(
             default_budget(
@@ -145,14 +143,8 @@ class Services:
         callbacks = Callbacks(database, outbox=outbox, fetcher=fetcher, clock=clock)
         video_events = VideoEvents(outbox, settings.public_url, callbacks)
         render_events.add_listener(video_events.on_render_changed)
-        encryption = CredentialEncryption(signing_keys)
-        destinations = Destinations(
-            database,
-            jobs=jobs,
-            fetcher=fetcher,
-            encryption=encryption,
-            events=DestinationEvents(outbox),
-            clock=clock,
+        destinations, destination_worker = _destinations(
+            database, jobs=jobs, fetcher=fetcher, keys=signing_keys, outbox=outbox, clock=clock
         )
         render_events.add_listener(destinations.on_render_changed)
         renders = Renders(
@@ -166,9 +158,7 @@ class Services:
         )
         identity = Identity(database, clock)
         async with AsyncExitStack() as stack:
-            for part in (database, notifications, jobs):
-                await part.open()
-                stack.push_async_callback(part.close)
+            await _open_all(stack, database, notifications, jobs)
             videos = VideoServices.build(
                 database,
                 renders=renders,
@@ -199,13 +189,7 @@ class Services:
                 ),
                 tokens=AccessTokens(signing_keys, clock),
                 destinations=destinations,
-                destination_worker=DestinationWorker(
-                    database,
-                    jobs=jobs,
-                    encryption=encryption,
-                    events=DestinationEvents(outbox),
-                    clock=clock,
-                ),
+                destination_worker=destination_worker,
                 links=Links(database, keys=signing_keys, clock=clock, base_url=settings.public_url),
                 ingest=ingest,
                 files=files,
@@ -267,3 +251,27 @@ class Services:
                 renders=renders,
                 v2=videos,
             )
+
+
+async def _open_all(stack: AsyncExitStack, *parts: Database | Notifications | JobQueue) -> None:
+    for part in parts:
+        await part.open()
+        stack.push_async_callback(part.close)
+
+
+def _destinations(
+    database: Database,
+    *,
+    jobs: JobQueue,
+    fetcher: GuardedFetcher,
+    keys: SigningKeys,
+    outbox: Outbox,
+    clock: Clock,
+) -> tuple[Destinations, DestinationWorker]:
+    encryption, events = CredentialEncryption(keys), DestinationEvents(outbox)
+    return (
+        Destinations(
+            database, jobs=jobs, fetcher=fetcher, encryption=encryption, events=events, clock=clock
+        ),
+        DestinationWorker(database, jobs=jobs, encryption=encryption, events=events, clock=clock),
+    )

@@ -12,8 +12,9 @@ from starlette.types import Receive, Scope, Send
 
 from framekiln.api.logs import HEADER as REQUEST_ID_HEADER
 from framekiln.api.origins import is_own_origin
+from framekiln.links.model import PREFIX as LINK_PREFIX
 
-API_PREFIX: Final = ("/api/v1/", "/v2/", "/l/")
+API_PREFIX: Final = ("/api/v1/", "/v2/", LINK_PREFIX)
 SESSION_PATHS: Final = frozenset({"/login", "/logout", "/session", "/ef-sign-url", "/@ef-sign-url"})
 
 METHODS: Final = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"

@@ -16,8 +16,8 @@ from framekiln.api.cors import with_headers
 from framekiln.api.origins import SAFE_METHODS
 from framekiln.api.route_index import RouteIndex
 from framekiln.links.errors import LinkNotFound
-from framekiln.links.model import Link
-from framekiln.links.service import PREFIX, Links
+from framekiln.links.model import PREFIX, Link
+from framekiln.links.service import Links
 
 _DROPPED: Final = frozenset({b"authorization", b"cookie"})
 _CACHE: Final = b"cache-control"

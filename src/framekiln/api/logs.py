@@ -10,12 +10,14 @@ from uuid import uuid4
 import structlog
 from starlette.types import Scope
 
+from framekiln.links.model import PREFIX as LINK_PREFIX
+
 HEADER = "X-Request-Id"
 RAW_HEADER = HEADER.lower().encode()
 SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 # These addresses contain a secret.
-SECRET_PREFIXES = ("/api/v1/pipeline-callbacks/", "/l/")
+SECRET_PREFIXES = ("/api/v1/pipeline-callbacks/", LINK_PREFIX)
 # Polled every few seconds by machines: logged only when they fail.
 QUIET_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 

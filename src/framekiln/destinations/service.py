@@ -65,10 +65,16 @@ class Destinations:
             # A video may share a film that is complete already.
             await self.on_render_changed(connection, render)
 
-    async def find(self, organization_id: OrganizationId, resource_id: str) -> list[Destination]:
-        """Return the destinations of a render or video."""
+    async def find(
+        self, organization_id: OrganizationId, *resource_ids: str
+    ) -> dict[str, list[Destination]]:
+        """Return the destinations of renders or videos, by the id of each."""
         async with self._database.connection() as connection:
-            return await store.list_of_resources(connection, organization_id, [resource_id])
+            found = await store.list_of_resources(connection, organization_id, resource_ids)
+        by_resource: dict[str, list[Destination]] = {each: [] for each in resource_ids}
+        for each in found:
+            by_resource[each.resource_id].append(each)
+        return by_resource
 
     async def on_render_changed(self, connection: Connection, render: Render) -> None:
         """Queue the copies of an output that is complete; without one, they have failed."""

@@ -14,6 +14,8 @@ LinkId = NewType("LinkId", UUID)
 
 DEFAULT_LIFETIME: Final = timedelta(days=1)
 MAX_LIFETIME: Final = timedelta(days=365)
+PREFIX: Final = "/l/"
+"""What the paths of all links begin with."""
 MAX_LINKS: Final = 100_000
 """How many links of an organization may be valid at a time."""
 

@@ -10,10 +10,9 @@ from framekiln.kit.clock import Clock
 from framekiln.kit.ids import OrganizationId, new_uuid
 from framekiln.links import store
 from framekiln.links.errors import LinkExpired, LinkNotFound, LinkRevoked, TooManyLinks
-from framekiln.links.model import MAX_LINKS, Link, LinkId, NewLink
+from framekiln.links.model import MAX_LINKS, PREFIX, Link, LinkId, NewLink
 from framekiln.links.tokens import LinkToken, read_token, write_token
 
-PREFIX: Final = "/l/"
 KEPT_FOR: Final = timedelta(days=30)
 """How long expired links are still listed."""
 

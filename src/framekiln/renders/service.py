@@ -18,7 +18,7 @@ from framekiln.kit.clock import Clock
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId, new_uuid
 from framekiln.quotas.model import Quota
 from framekiln.quotas.service import Quotas
-from framekiln.renders import list_store, slice_store, store
+from framekiln.renders import slice_store, store
 from framekiln.renders.bundle import check_bundle
 from framekiln.renders.errors import BadFilm, RenderHasComposition, RenderIsActive, RenderNotFound
 from framekiln.renders.events import RenderEvents
@@ -238,9 +238,7 @@ class Renders:
     ) -> list[Render]:
         """Return renders of pages, newest first; those of videos and redactions are left out."""
         async with self._database.connection() as connection:
-            ids = await list_store.list_ids(connection, organization_id, page, status=status)
-            found = await store.find_all(connection, organization_id, ids)
-        return [found[each] for each in ids if each in found]
+            return await store.list_newest(connection, organization_id, page, status=status)
 
     async def find_by_md5(self, organization_id: OrganizationId, md5: str) -> Render:
         """Return the newest render with that MD5."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from framekiln.db.newest_rows import NewestPage, list_newest_rows
 from framekiln.db.pool import Connection
 from framekiln.jobs.failures import Failure
 from framekiln.jobs.model import NewJob
@@ -99,6 +100,25 @@ async def find_all(
         (list(render_ids), organization_id),
     )
     return {row["id"]: _render(row) for row in await cursor.fetchall()}
+
+
+async def list_newest(
+    connection: Connection,
+    organization_id: OrganizationId,
+    page: NewestPage,
+    *,
+    status: RenderStatus | None,
+) -> list[Render]:
+    """Return renders of pages, newest first."""
+    of_pages = [SourceKind.HTML, SourceKind.BUNDLE]
+    rows = await list_newest_rows(
+        connection,
+        "render",
+        organization_id,
+        page=page,
+        conditions={"source_kind = ANY(%s)": of_pages, "status = %s": status},
+    )
+    return [_render(row) for row in rows]
 
 
 async def find_by_md5(

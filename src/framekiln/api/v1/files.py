@@ -20,7 +20,7 @@ from framekiln.api.v1.file_bodies import (
     IndexAccepted,
     TrackUploadState,
 )
-from framekiln.api.v1.newest_pages import FileList, FileParameters
+from framekiln.api.v1.newest_pages import FileList, FileParameters, newest_place
 from framekiln.api.v1.render_bodies import RenderDeleted
 from framekiln.files.ids import parse_file_id
 from framekiln.files.model import (
@@ -71,7 +71,7 @@ async def list_files(
     """Return a page of the organization's files, newest first."""
     wanted = FileFilter(query.status, query.type, query.search)
     found = await services_of(request).files.page(caller.organization.id, query.page, wanted=wanted)
-    page, next_cursor = query.page_of(found)
+    page, next_cursor = query.page_of(found, newest_place)
     return FileList(files=[FileRecord.of(each) for each in page], next_cursor=next_cursor)
 
 

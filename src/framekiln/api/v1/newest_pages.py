@@ -1,45 +1,30 @@
 """Pagination of files and renders: the query parameters and the cursors."""
 
-from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from framekiln.api.v1.file_bodies import FileRecord
-from framekiln.api.v1.pipeline_pages import MAX_LIMIT, read_cursor, write_cursor
+from framekiln.api.v1.pipeline_pages import ListQuery, read_cursor
 from framekiln.api.v1.render_bodies import RenderInfo
 from framekiln.db.newest_rows import NewestPage, RowPosition
-from framekiln.files.model import FileStatus, FileType
+from framekiln.files.model import File, FileStatus, FileType
 from framekiln.kit.errors import InvalidInput
 from framekiln.kit.ids import parse_uuid
-from framekiln.renders.model import RenderStatus
+from framekiln.renders.model import Render, RenderStatus
 
-Item = TypeVar("Item")
 MAX_SEARCH_CHARS = 200
 
 
-class NewestQuery(BaseModel):
-    """The query of a list, newest first; unknown parameters are refused."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    limit: int = Field(default=25, ge=1, le=MAX_LIMIT, description="Items on a page.")
-    cursor: str | None = Field(default=None, description="`next_cursor` of the previous page.")
+class NewestQuery(ListQuery):
+    """The query of a list whose rows are found by their time."""
 
     @property
     def page(self) -> NewestPage:
         """One more item than shown, to know whether there is another page."""
         return NewestPage(self.limit + 1, _position(self.cursor))
-
-    def page_of(self, found: Sequence[Item]) -> tuple[list[Item], str | None]:
-        """Return a page and the cursor of the next one, from up to `limit` + 1 items."""
-        page = list(found[: self.limit])
-        if len(found) <= self.limit:
-            return page, None
-        last: Any = page[-1]
-        return page, write_cursor(f"{last.created_at.isoformat()} {last.id}")
 
 
 class FileQuery(NewestQuery):
@@ -77,6 +62,11 @@ class RenderList(BaseModel):
 
     renders: list[RenderInfo]
     next_cursor: str | None
+
+
+def newest_place(item: File | Render) -> str:
+    """Return what a cursor says of the last item of a page."""
+    return f"{item.created_at.isoformat()} {item.id}"
 
 
 def _position(cursor: str | None) -> RowPosition | None:

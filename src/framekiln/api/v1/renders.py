@@ -1,6 +1,7 @@
 """/api/v1/renders: create, follow, download and delete renders (spec 4.3)."""
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from framekiln.api.destination_bodies import describe_destinations, read_destina
 from framekiln.api.progress import counted_events, take_stream_place
 from framekiln.api.ranges import blob_response
 from framekiln.api.unknown_fields import warnings_of
-from framekiln.api.v1.newest_pages import RenderList, RenderParameters
+from framekiln.api.v1.newest_pages import RenderList, RenderParameters, newest_place
 from framekiln.api.v1.render_bodies import CreatedRender, CreateRender, RenderDeleted, RenderInfo
 from framekiln.api.v1.uploads import BINARY
 from framekiln.db.pool import Connection
@@ -70,9 +71,8 @@ async def list_renders(
     """Return a page of the organization's renders, newest first."""
     services = services_of(request)
     found = await services.renders.page(caller.organization.id, query.page, status=query.status)
-    page, next_cursor = query.page_of(found)
-    shown = [await _described(services, each) for each in page]
-    return RenderList(renders=shown, next_cursor=next_cursor)
+    page, next_cursor = query.page_of(found, newest_place)
+    return RenderList(renders=await _described(services, page), next_cursor=next_cursor)
 
 
 @router.post(
@@ -120,7 +120,8 @@ async def find_render(request: Request, caller: AuthenticatedCaller, md5: str) -
     """Return the newest render with this md5."""
     services = services_of(request)
     render = await services.renders.find_by_md5(caller.organization.id, md5)
-    return await _described(services, render)
+    [described] = await _described(services, [render])
+    return described
 
 
 async def _download(
@@ -197,7 +198,8 @@ async def get_render(request: Request, caller: AuthenticatedCaller, render_id: s
     """Return the render's state; safe to poll."""
     services = services_of(request)
     render = await services.renders.get(caller.organization.id, parse_render_id(render_id))
-    return await _described(services, render)
+    [described] = await _described(services, [render])
+    return described
 
 
 @router.delete("/renders/{render_id}", summary="Delete a render")
@@ -218,13 +220,20 @@ router.add_api_route(
 )
 
 
-async def _described(services: Services, render: Render) -> RenderInfo:
-    destinations = await services.destinations.find(render.organization_id, str(render.id))
-    return RenderInfo.describe(
-        render,
-        base_url=services.settings.public_url,
-        destinations=describe_destinations(destinations),
-    )
+async def _described(services: Services, renders: Sequence[Render]) -> list[RenderInfo]:
+    """Describe renders of one organization."""
+    if not renders:
+        return []
+    ids = [str(render.id) for render in renders]
+    found = await services.destinations.find(renders[0].organization_id, *ids)
+    return [
+        RenderInfo.describe(
+            render,
+            base_url=services.settings.public_url,
+            destinations=describe_destinations(found[str(render.id)]),
+        )
+        for render in renders
+    ]
 
 
 def parse_render_id(text: str) -> RenderId:

@@ -87,9 +87,9 @@ async def get_video(request: Request, caller: AuthenticatedCaller, video_id: str
     """Return a video; safe to poll."""
     services = services_of(request)
     video = await services.v2.videos.get(caller.organization.id, video_id)
-    destinations = await services.destinations.find(caller.organization.id, video.id)
+    found = await services.destinations.find(caller.organization.id, video.id)
     return video_info(
-        video, services.settings.public_url, destinations=describe_destinations(destinations)
+        video, services.settings.public_url, destinations=describe_destinations(found[video.id])
     )
 
 
