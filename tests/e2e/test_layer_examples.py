@@ -24,7 +24,7 @@ TYPED = ("lower-third", "subtitled-clip", "personalised-greeting")
 def typed(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder in which the commands of the guide were typed."""
     folder = tmp_path_factory.mktemp("examples")
-    for name in ("docs", "tests"):
+    for name in ("docs", "examples", "tests"):
         (folder / name).symlink_to(ROOT / name)
     blocks = re.findall(r"```sh\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
     script = "\n".join(["set -euo pipefail", *blocks])

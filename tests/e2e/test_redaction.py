@@ -40,7 +40,7 @@ class RedactedGuide:
 @pytest.fixture(scope="module")
 def hidden(account: Account, tmp_path_factory: pytest.TempPathFactory) -> RedactedGuide:
     folder = tmp_path_factory.mktemp("hide")
-    for name in ("docs", "tests"):
+    for name in ("docs", "examples", "tests"):
         (folder / name).symlink_to(ROOT / name)
     reserved = ReservedPort()
     port = reserved.number
