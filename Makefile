@@ -10,10 +10,13 @@ NODE_MODULES := runtime/node_modules/.package-lock.json
 LIBRARIES := tests/e2e/libraries/node_modules/.package-lock.json
 TYPESCRIPT := clients/typescript/node_modules/.package-lock.json
 RUNTIME := src/framekiln/capture/runtime.js
+STUDIO := src/framekiln/studio/static/app.html
+STUDIO_MODULES := studio/node_modules/.package-lock.json
 KERNEL := src/framekiln/pixels/libkernel.so.1
 # What speech is recognized with; the package itself carries no models.
 SPEECH := .venv/share/framekiln/models/.fetched
 RUNTIME_SOURCES := $(shell find runtime/src -name '*.ts') $(wildcard runtime/*.json runtime/*.mjs)
+STUDIO_SOURCES := $(shell find studio/src clients/typescript/src -type f) $(wildcard studio/*.json studio/*.mjs)
 
 # Files of tests run three at a time; each takes turns between computing and waiting. Files that
 # share a service count as one: see tests/conftest.py.
@@ -38,21 +41,25 @@ help: ## Show this list
 system: # Programs and fonts; does nothing when all are there
 	@scripts/install_system.sh
 
-setup: $(INSTALLED) $(RUNTIME) $(KERNEL) $(SPEECH) ## Install everything that is needed, and build what is built
+setup: $(INSTALLED) $(RUNTIME) $(STUDIO) $(KERNEL) $(SPEECH) ## Install everything that is needed, and build what is built
 
 serve: setup ## Start the service on this machine; Ctrl-C stops it
 	@exec $(BIN)/framekiln serve
 
-check: setup $(NODE_MODULES) ## Check style, types, import rules and our own lints
+check: setup $(NODE_MODULES) $(STUDIO_MODULES) $(TYPESCRIPT) ## Check style, types, import rules and our own lints
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	for lint in scripts/lint/*.py; do $(BIN)/python "$$lint" || exit 1; done
 	cd runtime && npm run --silent check
+	$(BIN)/python scripts/write_openapi.py clients/typescript/openapi.json
+	cd clients/typescript && npm run --silent schema >/dev/null
+	cd studio && npm run --silent check
 
 test: check $(LIBRARIES) ## Run all checks and all tests
 	cd runtime && npm test --silent
+	cd studio && npm test --silent
 	$(BIN)/pytest $(PYTEST_WORKERS) tests/unit tests/fuzz tests/contract tests/e2e
 
 e2e: setup $(LIBRARIES) ## Run only the tests of the whole service
@@ -84,10 +91,11 @@ notice: setup ## Write NOTICE anew, after packages have changed
 sbom: setup ## Write sbom.json: what this installation consists of (CycloneDX)
 	$(BIN)/python scripts/inventory.py sbom sbom.json
 
-format: setup $(NODE_MODULES) ## Put all source text in order
+format: setup $(NODE_MODULES) $(STUDIO_MODULES) ## Put all source text in order
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	cd runtime && npm run --silent format
+	cd studio && npm run --silent format
 
 client-typescript: setup $(TYPESCRIPT) ## Check, test and pack the TypeScript client into dist/
 	$(BIN)/python scripts/write_openapi.py clients/typescript/openapi.json
@@ -97,7 +105,7 @@ client-typescript: setup $(TYPESCRIPT) ## Check, test and pack the TypeScript cl
 	cd clients/typescript && npm pack --silent --pack-destination ../../dist
 
 clean: ## Remove what was installed and built here; never the data
-	rm -rf .venv runtime/node_modules tests/e2e/libraries/node_modules clients/typescript/node_modules $(RUNTIME) $(KERNEL) build dist
+	rm -rf .venv runtime/node_modules studio/node_modules src/framekiln/studio/static tests/e2e/libraries/node_modules clients/typescript/node_modules $(RUNTIME) $(KERNEL) build dist
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
@@ -111,14 +119,18 @@ $(BIN)/uv: requirements/uv.txt | system
 
 $(INSTALLED): requirements/dev.txt pyproject.toml $(BIN)/uv | system
 	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements/dev.txt
-	$(BIN)/python scripts/build_runtime.py
+	$(BIN)/python scripts/build_typescript.py
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@# The account of a service that root starts may not write compiled modules here.
 	-$(BIN)/python -m compileall -q -j 0 .venv/lib/python3*/site-packages src/framekiln
 	@touch $@
 
 $(RUNTIME): $(RUNTIME_SOURCES) $(INSTALLED)
-	$(BIN)/python scripts/build_runtime.py
+	$(BIN)/python scripts/build_typescript.py
+	@touch $@
+
+$(STUDIO): $(STUDIO_SOURCES) $(INSTALLED)
+	$(BIN)/python scripts/build_typescript.py
 	@touch $@
 
 # Stays away where there is no compiler; then it is asked for again each time.
@@ -132,6 +144,10 @@ $(SPEECH): src/framekiln/speech/pinned_models.py scripts/fetch_speech_models.py 
 
 $(NODE_MODULES): runtime/package-lock.json $(INSTALLED)
 	cd runtime && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(STUDIO_MODULES): studio/package-lock.json $(INSTALLED)
+	cd studio && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
 $(TYPESCRIPT): clients/typescript/package-lock.json $(INSTALLED)

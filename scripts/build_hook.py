@@ -1,4 +1,4 @@
-"""What hatchling calls when a wheel is made: builds the page runtime and the native kernel."""
+"""What hatchling calls when a wheel is made: builds the TypeScript and the native kernel."""
 
 import platform
 import sys
@@ -10,7 +10,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 sys.path.insert(0, str(Path(__file__).parent))
 
 import build_kernel
-import build_runtime
+import build_typescript
 
 
 class BuildHook(BuildHookInterface[Any]):
@@ -20,7 +20,7 @@ class BuildHook(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build before files are collected."""
-        build_runtime.build()
+        build_typescript.build()
         if build_kernel.build():
             build_data["pure_python"] = False
             # The kernel needs no other library, so any libc will do that Python packages support.

@@ -15,7 +15,6 @@ TERMS = {
     "crew": "worker pool",
     "desk": "service or harness",
     "lent": "temporary key",
-    "studio": "thread pool",
     "told": "response, event or report",
     "ward": "process",
     "whoever": "caller, user or process",

@@ -1,7 +1,7 @@
 /** The client of one service: Node, browsers and edge runtimes. */
 
 import { Connection, sleep } from "./connection.ts";
-import type { ClientOptions, Method, PathOf, RequestParts, ResultOf } from "./connection.ts";
+import type { ClientOptions, Method, PathOf, ResultOf } from "./connection.ts";
 import { FramekilnError } from "./errors.ts";
 import { followProgress } from "./events.ts";
 import type { OnFraction } from "./events.ts";

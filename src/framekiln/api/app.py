@@ -10,7 +10,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from framekiln import __version__
-from framekiln.api import health, metrics, reference, sessions, sse
+from framekiln.api import health, metrics, reference, sessions, sse, studio
 from framekiln.api.auth import describe_authentication
 from framekiln.api.bodies import hoist_definitions
 from framekiln.api.errors import install_error_handlers
@@ -85,7 +85,12 @@ V2_ROUTERS: tuple[APIRouter, ...] = (
     metadata.router,
 )
 SESSION_ROUTERS: tuple[APIRouter, ...] = (sessions.router,)
-OPERATION_ROUTERS: tuple[APIRouter, ...] = (health.router, metrics.router, reference.router)
+OPERATION_ROUTERS: tuple[APIRouter, ...] = (
+    health.router,
+    metrics.router,
+    reference.router,
+    studio.router,
+)
 
 DESCRIPTION = "Media composition and rendering: HTML or JSON in, MP4 or stills out."
 

@@ -15,7 +15,9 @@ from framekiln.api.origins import is_own_origin
 from framekiln.links.model import PREFIX as LINK_PREFIX
 
 API_PREFIX: Final = ("/api/v1/", "/v2/", LINK_PREFIX)
-SESSION_PATHS: Final = frozenset({"/login", "/logout", "/session", "/ef-sign-url", "/@ef-sign-url"})
+SESSION_PATHS: Final = frozenset(
+    {"/login", "/login/code", "/logout", "/session", "/ef-sign-url", "/@ef-sign-url"}
+)
 
 METHODS: Final = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 # The headers that routes read, and those that event stream readers and players add.

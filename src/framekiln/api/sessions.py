@@ -14,10 +14,10 @@ from framekiln.api.auth import (
     cookie_of,
     services_of,
 )
-from framekiln.api.bodies import json_body, parse_json, read_bytes
+from framekiln.api.bodies import json_body, parse_json, read_bytes, read_json
 from framekiln.api.origins import refuse_other_page, require_own_host, require_own_page
 from framekiln.api.v1.tokens import SignedUrl, SignUrl, sign
-from framekiln.identity.model import Caller
+from framekiln.identity.model import Caller, IssuedSession
 from framekiln.kit.errors import InvalidInput
 from framekiln.settings import Settings
 
@@ -34,6 +34,12 @@ class Credentials(BaseModel):
 
     email: str
     password: str
+
+
+class LoginCode(BaseModel):
+    """The code of a login link, which `framekiln users login-link` prints."""
+
+    code: str
 
 
 class UserView(BaseModel):
@@ -76,22 +82,45 @@ class SessionDone(BaseModel):
 @router.post("/login", openapi_extra=json_body(Credentials, names_unknown=False), summary="Log in")
 async def log_in(request: Request, response: Response) -> SessionView:
     """Start a session; its cookie is in the response."""
-    services = services_of(request)
-    settings = services.settings
-    require_own_host(request.headers, settings)
-    refuse_other_page(request.headers, settings)
+    _require_own_login(request)
     email, password = read_credentials(await read_bytes(request, max_bytes=MAX_BODY_BYTES))
-    issued = await services.sessions.log_in(
+    issued = await services_of(request).sessions.log_in(
         email,
         password,
         client=request.client.host if request.client else None,
         device=cookie_of(request, DEVICE_COOKIE),
     )
+    return await _begin(request, response, issued)
+
+
+@router.post(
+    "/login/code",
+    openapi_extra=json_body(LoginCode, names_unknown=False),
+    summary="Log in with a login link",
+)
+async def log_in_with_code(request: Request, response: Response) -> SessionView:
+    """Start a session with the code of a login link, which works once."""
+    _require_own_login(request)
+    body = await read_json(request, LoginCode, max_bytes=MAX_BODY_BYTES)
+    issued = await services_of(request).sessions.log_in_with_code(body.code)
+    return await _begin(request, response, issued)
+
+
+def _require_own_login(request: Request) -> None:
+    """Refuse a login that a page of another origin sends: it would start a session of theirs."""
+    settings = services_of(request).settings
+    require_own_host(request.headers, settings)
+    refuse_other_page(request.headers, settings)
+
+
+async def _begin(request: Request, response: Response, issued: IssuedSession) -> SessionView:
+    """End the session before, and set the cookies of the new one."""
+    services = services_of(request)
     before = cookie_of(request, SESSION_COOKIE)
     if before:
         await services.sessions.log_out(before)
     for name, text in ((SESSION_COOKIE, issued.text), (DEVICE_COOKIE, issued.device)):
-        _set_cookie(response, name, text, settings=settings, lifetime_s=COOKIE_LIFETIME_S)
+        _set_cookie(response, name, text, settings=services.settings, lifetime_s=COOKIE_LIFETIME_S)
     return SessionView.of(issued.caller)
 
 

@@ -30,11 +30,10 @@ from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json, write_line
 from framekiln.cli.port import local_url, require_free_port
 from framekiln.cli.signals import run_until_signal
-from framekiln.cli.startup_message import StartupMessage
+from framekiln.cli.startup_message import LOGIN_LINK_LIFETIME, StartupMessage
 from framekiln.cli.supervisor import Supervisor
 from framekiln.db.migrate import migrate
 from framekiln.db.pool import Database
-from framekiln.identity.model import IssuedKey, IssuedUser
 from framekiln.identity.passwords import Passwords
 from framekiln.identity.service import Identity
 from framekiln.identity.users import Users
@@ -88,14 +87,7 @@ async def _run(
         conninfo = settings.database_url or await _start_database(settings, supervisor)
         await asyncio.to_thread(migrate, conninfo)
         _check_for_children(settings)
-        issued, user = await _first_access(settings, conninfo)
-        greeting = StartupMessage(
-            settings,
-            issued_key=issued.text if issued else None,
-            pid=os.getpid(),
-            issued_user=user,
-            shows_secrets=sys.stdout.isatty(),
-        )
+        greeting = await _first_access(settings, conninfo)
         # Before anything can fail: they are not made a second time.
         greeting.keep_secrets()
         environment = child_environment(settings, conninfo)
@@ -121,18 +113,28 @@ def _check_for_children(settings: Settings) -> None:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(settings.fetch_ca_file)
 
 
-async def _first_access(
-    settings: Settings, conninfo: str
-) -> tuple[IssuedKey | None, IssuedUser | None]:
-    """Create the first key and the first user, if there are none."""
+async def _first_access(settings: Settings, conninfo: str) -> StartupMessage:
+    """Create the first key and the first user, if there are none, and a link to log in."""
+    shows_secrets = sys.stdout.isatty()
     clock, database = SystemClock(), Database(conninfo)
     await database.open()
     try:
         issued = await Identity(database, clock).ensure_default(settings.api_key)
-        user = await Users(database, passwords=Passwords(), clock=clock).ensure_first()
+        users = Users(database, passwords=Passwords(), clock=clock)
+        user = await users.ensure_first()
+        code = None
+        if shows_secrets:
+            code = await users.issue_first_login_code(lifetime=LOGIN_LINK_LIFETIME)
     finally:
         await database.close()
-    return issued, user
+    return StartupMessage(
+        settings,
+        issued_key=issued.text if issued else None,
+        pid=os.getpid(),
+        issued_user=user,
+        login_code=code,
+        shows_secrets=shows_secrets,
+    )
 
 
 async def _start_service(

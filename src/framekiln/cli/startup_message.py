@@ -8,6 +8,7 @@ import json
 import os
 import shlex
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +30,9 @@ EXAMPLE_RENDER: Final = {
 }
 
 
+LOGIN_LINK_LIFETIME: Final = timedelta(hours=1)
+
+
 @dataclass(frozen=True)
 class StartupMessage:
     """The values of the startup message; with `shows_secrets` it contains them."""
@@ -37,6 +41,8 @@ class StartupMessage:
     issued_key: str | None
     pid: int
     issued_user: IssuedUser | None = None
+    login_code: str | None = None
+    """Logs the first user in once."""
     shows_secrets: bool = True
 
     @property
@@ -63,6 +69,7 @@ class StartupMessage:
         url = self.settings.public_url
         lines = ["", f"Framekiln is ready at {url}", *self._key_lines()]
         lines += self._user_lines()
+        lines += self._studio_lines()
         lines += [f"Data: {self.settings.data}", "", "Make out.mp4 from a small page:", ""]
         lines += [example_render_command(url, key=self._key_in_command()), "", "Ctrl-C stops it."]
         return "\n".join(lines)
@@ -78,6 +85,7 @@ class StartupMessage:
             "email": user.user.email if user else None,
             "password": user.password if user and self.shows_secrets else None,
             "password_file": str(self.password_file) if user and is_hidden else None,
+            "login_url": self._login_url(),
             "data": str(self.settings.data),
             "pid": self.pid,
             "curl": example_render_command(url, key=self._key_in_command()),
@@ -103,10 +111,26 @@ class StartupMessage:
             return [login, f"Password: in {self.password_file}"]
         return [login, f"Password: {self.issued_user.password}", "(shown this once; keep it)"]
 
+    def _studio_lines(self) -> list[str]:
+        found = self._login_url()
+        if found is None:
+            return ["Studio: framekiln users login-link prints a link to log in"]
+        return [f"Studio: {found}", "(logs you in once, within an hour)"]
+
+    def _login_url(self) -> str | None:
+        if self.login_code is None or not self.shows_secrets:
+            return None
+        return login_url(self.settings, self.login_code)
+
     def _key_in_command(self) -> str:
         if self.issued_key and not self.shows_secrets:
             return f"$(cat {shlex.quote(str(self.key_file))})"
         return self.issued_key or "$FRAMEKILN_API_KEY"
+
+
+def login_url(settings: Settings, code: str) -> str:
+    """Return a link that logs in once; browsers do not send what is behind `#`."""
+    return f"{settings.public_url}/studio/login#code={code}"
 
 
 def _write_secret(path: Path, text: str) -> None:

@@ -11,8 +11,10 @@ from framekiln.cli.database import open_services
 from framekiln.cli.environment import load_settings
 from framekiln.cli.orgs import find_organization
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
+from framekiln.cli.startup_message import LOGIN_LINK_LIFETIME, login_url
 from framekiln.identity.model import IssuedUser, Member, Role, User
 from framekiln.identity.service import DEFAULT_ORGANIZATION
+from framekiln.identity.users import FIRST_EMAIL
 
 app = typer.Typer(
     help="Manage users and their passwords.", no_args_is_help=True, add_completion=False
@@ -79,6 +81,25 @@ def password(email: Email, password_stdin: FromStdin = False, as_json: JsonFlag 
             return await services.users.set_password(email, text)
 
     _show(asyncio.run(run()), is_made_up=text is None, as_json=as_json)
+
+
+@app.command("login-link")
+def login_link(
+    email: Annotated[str, typer.Argument(help="The e-mail address of the user.")] = FIRST_EMAIL,
+    as_json: JsonFlag = False,
+) -> None:
+    """Print a link that logs the user in once, without the password; it expires in an hour."""
+    settings = load_settings()
+
+    async def run() -> str:
+        async with open_services(settings) as services:
+            return await services.users.issue_login_code(email, lifetime=LOGIN_LINK_LIFETIME)
+
+    link = login_url(settings, asyncio.run(run()))
+    if as_json:
+        write_json({"email": email, "url": link})
+    else:
+        write_line(link)
 
 
 @app.command()

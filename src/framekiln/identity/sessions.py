@@ -85,7 +85,17 @@ class Sessions:
             is_right = await self._passwords.matches(password_hash, password)
         if not is_right or found is None:
             raise _login_failed()
-        return await self._begin(found, source)
+        return await self._begin(found, source=source)
+
+    async def log_in_with_code(self, code: str) -> IssuedSession:
+        """Start a session with the code of a login link, which works once."""
+        async with self._database.transaction() as connection:
+            found = await user_store.take_login_code(
+                connection, hash_key(code), now=self._clock.now()
+            )
+        if found is None:
+            raise _link_used()
+        return await self._begin(found)
 
     async def authenticate(self, text: str | None) -> Caller:
         """Return the user logged in with this text, or raise `Unauthenticated`."""
@@ -152,7 +162,9 @@ class Sessions:
             await user_store.set_login_attempts(connection, email, source, counted)
         return failures >= BUSY_FAILURES
 
-    async def _begin(self, found: user_store.StoredUser, source: str) -> IssuedSession:
+    async def _begin(
+        self, found: user_store.StoredUser, *, source: str | None = None
+    ) -> IssuedSession:
         text, now = secrets.token_urlsafe(TOKEN_BYTES), self._clock.now()
         async with self._database.transaction() as connection:
             organization = await user_store.first_organization(connection, found.user.id)
@@ -164,7 +176,7 @@ class Sessions:
                 now=now,
                 expires_at=now + LIFETIME,
             )
-            if has_begun:
+            if has_begun and source is not None:
                 await user_store.reset_login_attempts(connection, found.user.email, source)
         if organization is None or not has_begun:
             raise _login_failed()
@@ -180,6 +192,12 @@ class Sessions:
 
 def _login_failed() -> LoginFailed:
     return LoginFailed("the e-mail address or the password is wrong")
+
+
+def _link_used() -> LoginFailed:
+    return LoginFailed(
+        "this login link was used or has expired: framekiln users login-link prints another"
+    )
 
 
 def _ended() -> SessionEnded:

@@ -1,4 +1,4 @@
-"""SQL of users, memberships, sessions and login attempts. Makes no decisions."""
+"""SQL of users, memberships, sessions, login codes and attempts. Makes no decisions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -101,11 +101,12 @@ async def list_members(connection: Connection) -> list[Member]:
 
 
 async def set_password(connection: Connection, user_id: UserId, password_hash: str) -> None:
-    """Replace a user's password and end all their sessions."""
+    """Replace a user's password and end all their sessions and login links."""
     await connection.execute(
         "UPDATE user_account SET password_hash = %s WHERE id = %s", [password_hash, user_id]
     )
     await connection.execute("DELETE FROM login_session WHERE user_id = %s", [user_id])
+    await connection.execute("DELETE FROM login_code WHERE user_id = %s", [user_id])
 
 
 async def delete_user(connection: Connection, email: str) -> User | None:
@@ -168,6 +169,33 @@ async def insert_session(
         },
     )
     return cursor.rowcount == 1
+
+
+async def insert_login_code(
+    connection: Connection, user_id: UserId, *, code_hash: str, expires_at: datetime
+) -> None:
+    """Add a code that logs a user in once."""
+    await connection.execute(
+        "INSERT INTO login_code (code_hash, user_id, expires_at) VALUES (%s, %s, %s)",
+        [code_hash, user_id, expires_at],
+    )
+
+
+async def take_login_code(
+    connection: Connection, code_hash: str, *, now: datetime
+) -> StoredUser | None:
+    """Delete a code and return its user; None if it was used, has expired or never existed."""
+    cursor = await connection.execute(
+        """
+        WITH taken AS (DELETE FROM login_code WHERE code_hash = %s RETURNING user_id, expires_at)
+        SELECT u.id AS user_id, email, created_at AS user_created_at, password_hash
+        FROM taken JOIN user_account u ON u.id = taken.user_id
+        WHERE expires_at > %s
+        """,
+        [code_hash, now],
+    )
+    row = await cursor.fetchone()
+    return StoredUser(_user(row), row["password_hash"]) if row else None
 
 
 async def find_session(
@@ -270,6 +298,7 @@ async def delete_expired(connection: Connection, *, now: datetime, window: timed
     """Delete expired sessions and old counts; return the number of sessions."""
     cursor = await connection.execute("DELETE FROM login_session WHERE expires_at <= %s", [now])
     await connection.execute("DELETE FROM login_attempt WHERE last_at <= %s", [now - window])
+    await connection.execute("DELETE FROM login_code WHERE expires_at <= %s", [now])
     return cursor.rowcount
 
 

@@ -1,11 +1,14 @@
 """Users: the operator creates, lists and deletes them and sets passwords. There is no sign-up."""
 
 import re
+import secrets
+from datetime import timedelta
 from typing import Final
 
 from framekiln.db.pool import Connection, Database
 from framekiln.identity import user_store
 from framekiln.identity.errors import EmailTaken, InvalidEmail, OrganizationNotFound, UserNotFound
+from framekiln.identity.keys import hash_key
 from framekiln.identity.model import IssuedUser, Member, Role, User
 from framekiln.identity.passwords import Passwords, make_password
 from framekiln.identity.service import DEFAULT_ORGANIZATION
@@ -19,6 +22,7 @@ from framekiln.kit.ids import OrganizationId, UserId, new_uuid
 
 FIRST_EMAIL: Final = "admin@localhost"
 MAX_EMAIL_CHARS: Final = 254
+LOGIN_CODE_BYTES: Final = 32
 EMAIL: Final = re.compile(r"[^\s@]+@[^\s@]+")
 
 
@@ -65,6 +69,28 @@ class Users:
             await user_store.set_password(connection, found.user.id, password_hash)
             await user_store.reset_login_attempts(connection, found.user.email)
         return IssuedUser(found.user, text)
+
+    async def issue_login_code(self, email: str, *, lifetime: timedelta) -> str:
+        """Return a code that logs the user in once, without the password."""
+        code = secrets.token_urlsafe(LOGIN_CODE_BYTES)
+        async with self._database.transaction() as connection:
+            found = await user_store.find_user(connection, require_email(email))
+            if found is None:
+                raise _no_user(email)
+            await user_store.insert_login_code(
+                connection,
+                found.user.id,
+                code_hash=hash_key(code),
+                expires_at=self._clock.now() + lifetime,
+            )
+        return code
+
+    async def issue_first_login_code(self, *, lifetime: timedelta) -> str | None:
+        """Return a code for the first user; None if that user was deleted."""
+        try:
+            return await self.issue_login_code(FIRST_EMAIL, lifetime=lifetime)
+        except UserNotFound:
+            return None
 
     async def delete(self, email: str) -> User:
         """Delete a user and end all their sessions; data of the organization is kept."""

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
@@ -67,6 +68,17 @@ def test_first_user_is_shown_with_the_password() -> None:
     assert "Login: admin@localhost\nPassword: made-up\n" in greeting.as_text()
     fields = greeting.as_json()
     assert (fields["email"], fields["password"]) == ("admin@localhost", "made-up")
+
+
+def test_the_link_to_log_in_is_shown_in_a_terminal_only() -> None:
+    link = f"{settings().public_url}/studio/login#code=made-up-code"
+    shown = StartupMessage(settings(), issued_key=KEY, pid=1, login_code="made-up-code")
+    assert f"Studio: {link}" in shown.as_text()
+    assert shown.as_json()["login_url"] == link
+    hidden = replace(shown, shows_secrets=False)
+    assert "made-up-code" not in hidden.as_text()
+    assert "framekiln users login-link" in hidden.as_text()
+    assert hidden.as_json()["login_url"] is None
 
 
 def test_later_start_shows_no_password() -> None:

@@ -1,0 +1,1 @@
+"""The pages of the studio, built from `studio/`: the dashboard and the preview."""

@@ -1,0 +1,39 @@
+/** The API of this service, with the session of the browser, and what the pages share of it. */
+
+import { Client, FramekilnError } from "../../../clients/typescript/src/index.ts";
+import type { Method, PathOf, ResultOf } from "../../../clients/typescript/src/connection.ts";
+
+export { FramekilnError, ServiceUnreachable } from "../../../clients/typescript/src/index.ts";
+export type { Render, Video } from "../../../clients/typescript/src/index.ts";
+export type { ResultOf };
+
+/** Reads give up soon: a page shows the error and offers to try again. */
+export const client = new Client({ baseUrl: location.origin, retryWithinMs: 5_000 });
+
+/** Sends any request of the API. */
+export const request = client.request.bind(client) as <M extends Method, P extends PathOf<M>>(
+  method: M,
+  path: P,
+  parts?: Parameters<typeof client.request<M, P>>[2],
+) => Promise<ResultOf<M, P>>;
+
+/** The message of an error for people, and the field that it is about. */
+export interface Problem {
+  message: string;
+  code: string;
+  field: string | null;
+}
+
+export function problemOf(error: unknown): Problem {
+  if (error instanceof FramekilnError) {
+    const { field } = error.details;
+    // The client adds the status for logs.
+    const message = error.message.replace(/ \(\d{3}\)$/, "");
+    return { message, code: error.code, field: typeof field === "string" ? field : null };
+  }
+  return { message: error instanceof Error ? error.message : String(error), code: "", field: null };
+}
+
+export function isLoggedOut(error: unknown): boolean {
+  return error instanceof FramekilnError && error.status === 401;
+}

@@ -1,0 +1,173 @@
+/** The small parts that pages are made of. */
+
+import type { ComponentChildren, JSX } from "preact";
+import { useId, useState } from "preact/hooks";
+import type { Problem } from "../lib/api.ts";
+import type { Loaded } from "../lib/load.ts";
+import { ago } from "../lib/format.ts";
+import { follow } from "../lib/router.ts";
+
+const GOOD = new Set(["complete", "completed", "ready", "done", "succeeded", "approved", "active"]);
+const BAD = new Set(["failed", "error", "rejected", "cancelled", "canceled", "expired", "paused"]);
+
+/** The state of a resource: a word and a colour. */
+export function Status({ value }: { value: string }): JSX.Element {
+  const kind = GOOD.has(value) ? "good" : BAD.has(value) ? "bad" : "busy";
+  return <span class={`status ${kind}`}>{value.replaceAll("_", " ")}</span>;
+}
+
+/** What went wrong, for people. */
+export function ProblemNote({
+  problem,
+  retry,
+}: {
+  problem: Problem | null;
+  retry?: () => void;
+}): JSX.Element | null {
+  if (problem === null) return null;
+  return (
+    <div class="note bad" role="alert">
+      {problem.message}
+      {retry && (
+        <>
+          {" "}
+          <button type="button" onClick={retry}>
+            Try again
+          </button>
+        </>
+      )}
+    </div>
+  );
+}
+
+/** What is loaded; before that a word, and after a failure the reason. */
+export function Show<T>({
+  of,
+  children,
+}: {
+  of: Loaded<T>;
+  children: (value: T) => ComponentChildren;
+}): JSX.Element {
+  return (
+    <>
+      <ProblemNote problem={of.problem} retry={of.reload} />
+      {of.value !== null ? children(of.value) : of.isLoading ? <p class="quiet">Loading…</p> : null}
+    </>
+  );
+}
+
+/** A link to another page of the studio. */
+export function Link({
+  to,
+  children,
+  ...rest
+}: {
+  to: string;
+  children: ComponentChildren;
+  class?: string;
+  "aria-current"?: "page" | undefined;
+}): JSX.Element {
+  return (
+    <a href={to} onClick={follow} {...rest}>
+      {children}
+    </a>
+  );
+}
+
+/** An input with its label, and the message of the service about it. */
+export function Field({
+  label,
+  hint,
+  problem,
+  name,
+  children,
+}: {
+  label: string;
+  hint?: string;
+  name?: string;
+  problem?: Problem | null;
+  children: (attributes: {
+    id: string;
+    "aria-describedby": string | undefined;
+    "aria-invalid": boolean;
+  }) => ComponentChildren;
+}): JSX.Element {
+  const id = useId();
+  const message = problem && problem.field === (name ?? null) ? problem.message : null;
+  const describedBy = message || hint ? `${id}-text` : undefined;
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children({ id, "aria-describedby": describedBy, "aria-invalid": message !== null })}
+      {(message ?? hint) && (
+        <span id={`${id}-text`} class={message ? "message" : "quiet"}>
+          {message ?? hint}
+        </span>
+      )}
+    </div>
+  );
+}
+
+/** When something happened; the exact time is its title. */
+export function Time({ iso }: { iso: string | null | undefined }): JSX.Element {
+  if (!iso) return <span class="quiet">—</span>;
+  return (
+    <time dateTime={iso} title={new Date(iso).toLocaleString()}>
+      {ago(iso)}
+    </time>
+  );
+}
+
+export function Copy({ text, label = "Copy" }: { text: string; label?: string }): JSX.Element {
+  const [isDone, setDone] = useState(false);
+  return (
+    <button
+      type="button"
+      onClick={() => {
+        void navigator.clipboard.writeText(text).then(() => setDone(true));
+      }}
+    >
+      {isDone ? "Copied" : label}
+    </button>
+  );
+}
+
+/** Names and values. */
+export function Facts({
+  of,
+}: {
+  of: readonly (readonly [name: string, value: ComponentChildren])[];
+}): JSX.Element {
+  return (
+    <dl class="facts">
+      {of.map(([name, value]) => (
+        <>
+          <dt>{name}</dt>
+          <dd>{value ?? "—"}</dd>
+        </>
+      ))}
+    </dl>
+  );
+}
+
+/** A page of the dashboard with its title and what can be done there. */
+export function Page({
+  title,
+  actions,
+  children,
+}: {
+  title: string;
+  actions?: ComponentChildren;
+  children: ComponentChildren;
+}): JSX.Element {
+  document.title = `${title} - Framekiln`;
+  return (
+    <main class="stack" id="main">
+      <div class="row spread">
+        <h1>{title}</h1>
+        <div class="row">{actions}</div>
+      </div>
+      {children}
+    </main>
+  );
+}

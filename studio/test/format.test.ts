@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ago, bytes, duration } from "../src/lib/format.ts";
+
+test("a duration is minutes and seconds, with tenths only if there are any", () => {
+  assert.equal(duration(0), "0:00");
+  assert.equal(duration(62_500), "1:02.5");
+  assert.equal(duration(59_960), "1:00");
+  assert.equal(duration(3_600_000), "60:00");
+});
+
+test("a size has the largest unit that leaves a whole number before the point", () => {
+  assert.equal(bytes(999), "999 B");
+  assert.equal(bytes(1_400_000), "1.4 MB");
+  assert.equal(bytes(123_456_789), "123 MB");
+});
+
+test("a time is told relative to now", () => {
+  const now = Date.parse("2026-01-01T12:00:00Z");
+  assert.equal(ago("2026-01-01T11:57:00Z", now), "3 minutes ago");
+  assert.equal(ago("2025-12-31T12:00:00Z", now), "yesterday");
+});
