@@ -115,3 +115,74 @@ class TestLoginLinks:
     ) -> None:
         answer = await place.browser().post("/login/code", json=body)
         assert answer.status_code in (400, 401)
+
+
+class TestKeys:
+    async def test_a_user_makes_lists_and_revokes_keys(self, place: SessionHarness) -> None:
+        browser = await place.logged_in()
+        made = (await browser.post("/api/v1/keys", json={"name": "shop"}, headers=OWN)).json()
+        authorization = {"Authorization": f"Bearer {made['text']}"}
+        program = place.browser(**authorization)
+        assert (await program.get("/api/v1/organization")).json()["api_key_name"] == "shop"
+        listed = (await browser.get("/api/v1/keys")).json()["keys"]
+        assert [key["name"] for key in listed if key["key_id"] == made["key_id"]] == ["shop"]
+        assert made["text"] not in str(listed)
+        ended = await browser.delete(f"/api/v1/keys/{made['key_id']}", headers=OWN)
+        assert ended.json()["revoked_at"] is not None
+        assert (await program.get("/api/v1/organization")).status_code == 401
+
+    async def test_a_key_cannot_manage_keys(self, place: SessionHarness) -> None:
+        issued = await place.services.identity.create_key(place.organization.id, "program")
+        program = place.browser(Authorization=f"Bearer {issued.text}")
+        for method, path in (
+            ("GET", "/api/v1/keys"),
+            ("POST", "/api/v1/keys"),
+            ("DELETE", f"/api/v1/keys/{issued.key.key_id}"),
+        ):
+            assert (await program.request(method, path, json={})).status_code == 401
+
+    async def test_a_key_of_another_organization_cannot_be_revoked(
+        self, place: SessionHarness
+    ) -> None:
+        identity = place.services.identity
+        other = await identity.create_organization("Other")
+        issued = await identity.create_key(other.id, "theirs")
+        browser = await place.logged_in()
+        answer = await browser.delete(f"/api/v1/keys/{issued.key.key_id}", headers=OWN)
+        assert (answer.status_code, answer.json()["error"]) == (404, "api_key_not_found")
+        assert (await identity.authenticate(issued.text)).organization.id == other.id
+
+    async def test_a_page_of_another_origin_cannot_make_a_key(self, place: SessionHarness) -> None:
+        browser = await place.logged_in()
+        answer = await browser.post("/api/v1/keys", json={"name": "x"}, headers=OTHER)
+        assert answer.json()["error"] == "cross_origin"
+
+
+class TestActivity:
+    async def test_a_change_of_the_organization_wakes_its_followers_and_no_others(
+        self, place: SessionHarness
+    ) -> None:
+        other = await place.services.identity.create_organization("Quiet")
+        notifications = place.services.notifications
+        async with (
+            notifications.follow(f"organization:{place.organization.id}") as follower,
+            notifications.follow(f"organization:{other.id}") as quiet,
+        ):
+            browser = await place.logged_in()
+            body = {"html": "<p>Hello", "width": 64, "height": 36, "duration_ms": 100}
+            made = await browser.post("/api/v1/renders", json=body, headers=OWN)
+            assert made.status_code == 201, made.text
+            assert await follower.wait(60)
+            assert not await quiet.wait(0)
+
+
+class TestSource:
+    async def test_the_page_of_a_render_is_sent_as_plain_text(self, place: SessionHarness) -> None:
+        browser = await place.logged_in()
+        html = "<script>alert(document.cookie)</script>"
+        body = {"html": html, "width": 64, "height": 36, "duration_ms": 100}
+        made = (await browser.post("/api/v1/renders", json=body, headers=OWN)).json()
+        answer = await browser.get(f"/api/v1/renders/{made['id']}/source")
+        assert answer.text == html
+        assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+        assert answer.headers["x-content-type-options"] == "nosniff"

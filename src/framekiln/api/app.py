@@ -21,11 +21,13 @@ from framekiln.api.openapi_examples import add_examples, describe_events
 from framekiln.api.route_index import RouteIndex
 from framekiln.api.unknown_fields import describe_warnings
 from framekiln.api.v1 import (
+    activity,
     client_reports,
     file_content,
     file_frames,
     file_metadata,
     files,
+    keys,
     legacy_files,
     legacy_tracks,
     links,
@@ -53,6 +55,8 @@ if TYPE_CHECKING:
 # Each module of v1 joins here. Order matters where two routes match one path.
 V1_ROUTERS: tuple[APIRouter, ...] = (
     organization.router,
+    activity.router,
+    keys.router,
     renders.router,
     tokens.router,
     links.router,

@@ -24,7 +24,7 @@ from framekiln.kit.expiry import parse_expiry
 from framekiln.kit.ids import RenderId, parse_uuid
 from framekiln.renders.bundle import GZIP_MAGIC, MAX_BUNDLE_BYTES
 from framekiln.renders.errors import BadBundle, RenderNotComplete, RenderNotFound
-from framekiln.renders.model import Render
+from framekiln.renders.model import Render, SourceKind
 from framekiln.renders.output import container_of, media_type_of
 from framekiln.renders.uploaded_output import MAX_OUTPUT_BYTES, is_mp4
 from framekiln.services import Services
@@ -191,6 +191,29 @@ def _add_download_routes(container: str) -> None:
 
 for _container in CONTAINERS:
     _add_download_routes(_container)
+
+
+@router.get(
+    "/renders/{render_id}/source",
+    response_class=Response,
+    responses={200: {"description": "The composition", "content": {"text/plain": {}}}},
+    summary="Download the composition of a render",
+)
+async def get_source(request: Request, caller: AuthenticatedCaller, render_id: str) -> Response:
+    """Send the HTML, as plain text, or the bundle that the render was made from."""
+    services = services_of(request)
+    render = await services.renders.get(caller.organization.id, parse_render_id(render_id))
+    # Never as HTML: a page of a stranger would run with the session of who opens it.
+    is_page = render.request.source_kind is SourceKind.HTML
+    return await blob_response(
+        request,
+        services.blobs,
+        render.source_key,
+        media_type="text/plain; charset=utf-8" if is_page else "application/octet-stream",
+        filename=render.source_key.rsplit("/", 1)[-1],
+        etag=f"{render.id}-source",
+        last_modified=render.created_at,
+    )
 
 
 @router.get("/renders/{render_id}", summary="Show a render")
