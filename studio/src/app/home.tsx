@@ -2,13 +2,13 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { changes } from "../lib/activity.ts";
 import { problemOf, request, type Problem } from "../lib/api.ts";
-import { shortId } from "../lib/format.ts";
-import { useInterval, useLoad } from "../lib/load.ts";
+import { quota, shortId } from "../lib/format.ts";
+import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo } from "../lib/router.ts";
 import { Facts, Link, Page, ProblemNote, Show, Status, Time } from "../ui/parts.tsx";
 
-const POLL_MS = 2_000;
 const FIRST_FILM = `<style>
   body { margin: 0; background: #10141f; }
   div { width: 120px; height: 120px; background: #ff7a18; border-radius: 24px; animation: move 2s linear; }
@@ -17,9 +17,9 @@ const FIRST_FILM = `<style>
 <div></div>`;
 
 export function Home(): JSX.Element {
-  const renders = useLoad(() => request("get", "/api/v1/renders", { query: { limit: 8 } }), []);
-  const organization = useLoad(() => request("get", "/api/v1/organization"), []);
-  useInterval(renders.reload, POLL_MS);
+  const now = changes.value;
+  const renders = useLoad(() => request("get", "/api/v1/renders", { query: { limit: 8 } }), [now]);
+  const organization = useLoad(() => request("get", "/api/v1/organization"), [now]);
   return (
     <Page title="Home">
       <Show of={renders}>
@@ -68,7 +68,7 @@ export function Home(): JSX.Element {
             <Facts
               of={Object.entries(quotas).map(([name, { used, limit }]) => [
                 name.replaceAll("_", " "),
-                `${used ?? "not counted"}${limit === null ? "" : ` of ${limit}`}`,
+                quota(name, used, limit),
               ])}
             />
           )}

@@ -4,6 +4,7 @@ import "../ui/base.css";
 import "./app.css";
 import { render, type ComponentType, type JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { useActivity } from "../lib/activity.ts";
 import { isDisconnected } from "../lib/events.ts";
 import { pathTo, place } from "../lib/router.ts";
 import { findSession, logOut, session } from "../lib/session.ts";
@@ -15,11 +16,20 @@ type PageModule = { default: ComponentType };
 
 /** Pages beyond the first are loaded when they are opened. */
 const PAGES: Record<string, { title: string; load: () => Promise<PageModule> }> = {
+  playground: { title: "Playground", load: () => import("./playground.tsx") },
   renders: { title: "Renders", load: () => import("./renders.tsx") },
+  videos: { title: "Videos", load: () => import("./videos.tsx") },
+  templates: { title: "Templates", load: () => import("./templates.tsx") },
+  files: { title: "Files", load: () => import("./files.tsx") },
+  pipelines: { title: "Pipelines", load: () => import("./pipelines.tsx") },
+  runs: { title: "Runs", load: () => import("./runs.tsx") },
+  webhooks: { title: "Webhooks", load: () => import("./webhooks.tsx") },
+  settings: { title: "Settings", load: () => import("./settings.tsx") },
 };
 
 function App(): JSX.Element {
   useEffect(() => void findSession(), []);
+  useActivity(Boolean(session.value));
   if (session.value === undefined) return <p class="login quiet">Loading…</p>;
   if (session.value === null) return <Login />;
   return (

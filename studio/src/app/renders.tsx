@@ -2,15 +2,17 @@
 
 import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
-import { problemOf, request, type Problem, type Render } from "../lib/api.ts";
-import { duration, percent, shortId } from "../lib/format.ts";
+import { useAction } from "../lib/actions.ts";
+import { changes } from "../lib/activity.ts";
+import { request, type Render } from "../lib/api.ts";
+import { bytes, duration, percent, shortId } from "../lib/format.ts";
 import { useEvents } from "../lib/events.ts";
-import { useInterval, useLoad } from "../lib/load.ts";
+import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
-import { Facts, Link, Page, ProblemNote, Show, Status, Time } from "../ui/parts.tsx";
+import { Facts, Link, Page, ProblemNote, Show, Status, Time, Warnings } from "../ui/parts.tsx";
+import { Player } from "../ui/player.tsx";
 
-const POLL_MS = 2_000;
 const STATUSES = ["created", "queued", "rendering", "complete", "failed"] as const;
 
 export default function Renders(): JSX.Element {
@@ -20,11 +22,9 @@ export default function Renders(): JSX.Element {
 
 function AllRenders(): JSX.Element {
   const status = place.value.query.get("status");
-  const [version, setVersion] = useState(0);
-  useInterval(() => setVersion(version + 1), POLL_MS);
   const load = useCallback(
     async (cursor: string | null) => {
-      const query = { ...(cursor && { cursor }), ...(status && { status }) } as never;
+      const query = { limit: 50, ...(cursor && { cursor }), ...(status && { status }) } as never;
       const page = await request("get", "/api/v1/renders", { query });
       return { items: page.renders, next: page.next_cursor ?? null };
     },
@@ -54,7 +54,7 @@ function AllRenders(): JSX.Element {
         label="Renders"
         columns={["Render", "Status", "Size", "Length", "Created"]}
         load={load}
-        version={version}
+        version={changes.value}
         idOf={(render) => render.id}
         row={(render) => [
           <Link to={pathTo("renders", render.id)} class="mono">
@@ -68,7 +68,7 @@ function AllRenders(): JSX.Element {
         empty={
           <>
             There are no renders{status && ` with the status ${status}`} yet.{" "}
-            <Link to="/">Make the first one.</Link>
+            <Link to={pathTo("playground")}>Make one in the playground.</Link>
           </>
         }
       />
@@ -77,24 +77,23 @@ function AllRenders(): JSX.Element {
 }
 
 function OneRender({ id }: { id: string }): JSX.Element {
+  const path = { render_id: id };
   const loaded = useLoad(
-    () => request("get", "/api/v1/renders/{render_id}", { path: { render_id: id } }),
-    [id],
+    () => request("get", "/api/v1/renders/{render_id}", { path }),
+    [id, changes.value],
   );
   const [fraction, setFraction] = useState(0);
-  const [problem, setProblem] = useState<Problem | null>(null);
+  const { problem, isRunning, run } = useAction();
   const isActive = loaded.value !== null && !["complete", "failed"].includes(loaded.value.status);
   useEvents(isActive ? `/api/v1/renders/${id}/progress` : null, {
     progress: (data) => setFraction(Number(JSON.parse(data).progress ?? 0)),
     complete: loaded.reload,
     error: loaded.reload,
   });
-  const remove = (): void => {
+  const remove = async (): Promise<void> => {
     if (!confirm("Delete this render and its output?")) return;
-    request("delete", "/api/v1/renders/{render_id}", { path: { render_id: id } }).then(
-      () => goTo(pathTo("renders")),
-      (error: unknown) => setProblem(problemOf(error)),
-    );
+    await request("delete", "/api/v1/renders/{render_id}", { path });
+    goTo(pathTo("renders"));
   };
   return (
     <Page
@@ -104,7 +103,15 @@ function OneRender({ id }: { id: string }): JSX.Element {
           <Link to={pathTo("renders")} class="button">
             All renders
           </Link>
-          <button type="button" class="danger" disabled={isActive} onClick={remove}>
+          <Link to={`${pathTo("playground")}?render=${id}`} class="button">
+            Open in the playground
+          </Link>
+          <button
+            type="button"
+            class="danger"
+            disabled={isActive || isRunning}
+            onClick={() => run(remove)}
+          >
             Delete
           </button>
         </>
@@ -122,8 +129,15 @@ function OneRender({ id }: { id: string }): JSX.Element {
                 </label>
               </div>
             )}
+            {render.error && (
+              <div class="note bad" role="alert">
+                <strong>{render.error.code}</strong>: {render.error.message}
+              </div>
+            )}
+            <Warnings of={render.warnings ?? []} />
             {render.status === "complete" && <Output render={render} />}
             <RenderFacts render={render} />
+            <Source id={id} />
           </>
         )}
       </Show>
@@ -132,18 +146,20 @@ function OneRender({ id }: { id: string }): JSX.Element {
 }
 
 function Output({ render }: { render: Render }): JSX.Element {
-  const address = new URL(render.download_url ?? `/api/v1/renders/${render.id}.mp4`, location.href);
-  const path = address.pathname;
-  const isFilm = path.endsWith(".mp4");
+  const { pathname } = new URL(
+    render.download_url ?? `/api/v1/renders/${render.id}.mp4`,
+    location.href,
+  );
+  const isFilm = pathname.endsWith("mp4");
   return (
-    <section class="card stack">
+    <section class="card stack" aria-label="Output">
       {isFilm ? (
-        <video class="film" src={path} controls loop playsInline />
+        <Player src={pathname} />
       ) : (
-        <img class="film checker" src={path} alt="The output of this render" />
+        <img class="film checker" src={pathname} alt="The output of this render" />
       )}
       <div class="row">
-        <a class="button" href={path} download>
+        <a class="button" href={pathname} download>
           Download
         </a>
       </div>
@@ -152,13 +168,51 @@ function Output({ render }: { render: Render }): JSX.Element {
 }
 
 function RenderFacts({ render }: { render: Render }): JSX.Element {
+  const metadata = Object.entries(render.metadata ?? {});
   return (
-    <section class="card stack">
+    <section class="card stack" aria-label="Facts">
       <Facts
-        of={Object.entries(render)
-          .filter(([, value]) => value !== null && typeof value !== "object")
-          .map(([name, value]) => [name.replaceAll("_", " "), String(value)])}
+        of={[
+          ["Status", <Status value={render.status} />],
+          ["Id", <span class="mono">{render.id}</span>],
+          ["Size", render.width ? `${render.width} x ${render.height}` : "—"],
+          ["Frame rate", render.fps ?? "—"],
+          ["Length", render.duration_ms ? duration(render.duration_ms) : "—"],
+          ["File", render.byte_size ? bytes(render.byte_size) : "—"],
+          ["Created", <Time iso={render.created_at} />],
+          ["Completed", <Time iso={render.completed_at ?? render.failed_at} />],
+          ...metadata.map(([name, value]) => [name, String(value)] as const),
+        ]}
       />
     </section>
+  );
+}
+
+/** Loaded when it is opened: it may be large. */
+function Source({ id }: { id: string }): JSX.Element {
+  const [text, setText] = useState<string | null>(null);
+  const { problem, run } = useAction();
+  const load = async (): Promise<void> => {
+    const response = await fetch(`/api/v1/renders/${id}/source`);
+    const isText = response.headers.get("Content-Type")?.startsWith("text/plain");
+    setText(
+      !response.ok
+        ? "The source is not stored any more."
+        : isText
+          ? await response.text()
+          : "The source is not a page. Download it by its address: /source.",
+    );
+  };
+  return (
+    <details
+      class="card"
+      onToggle={(event) => {
+        if ((event.currentTarget as HTMLDetailsElement).open && text === null) run(load);
+      }}
+    >
+      <summary>Source</summary>
+      <ProblemNote problem={problem} />
+      <pre>{text ?? "Loading…"}</pre>
+    </details>
   );
 }

@@ -41,6 +41,13 @@ export function bytes(count: number): string {
   return `${value >= 100 || unit === 0 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
 }
 
+/** "3 of 50"; "1.4 MB of 1.1 TB"; "12". */
+export function quota(name: string, used: number | null, limit: number | null): string {
+  const text = (value: number): string => (name.endsWith("_bytes") ? bytes(value) : String(value));
+  if (used === null) return limit === null ? "no limit" : `at most ${text(limit)}`;
+  return limit === null ? text(used) : `${text(used)} of ${text(limit)}`;
+}
+
 export function percent(fraction: number): string {
   return `${Math.floor(100 * fraction)} %`;
 }

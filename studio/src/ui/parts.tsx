@@ -150,6 +150,21 @@ export function Facts({
   );
 }
 
+/** Warnings of a resource. */
+export function Warnings({ of }: { of: readonly string[] }): JSX.Element | null {
+  if (of.length === 0) return null;
+  return (
+    <div class="note">
+      <strong>{of.length === 1 ? "A warning" : `${of.length} warnings`}</strong>
+      <ul>
+        {of.map((warning) => (
+          <li>{warning}</li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
 /** A page of the dashboard with its title and what can be done there. */
 export function Page({
   title,

@@ -1,0 +1,187 @@
+/** Pipelines: their steps as a graph and as text, and runs of them. */
+
+import type { JSX } from "preact";
+import { useCallback } from "preact/hooks";
+import { useAction } from "../lib/actions.ts";
+import { request, type ResultOf } from "../lib/api.ts";
+import { useDraft } from "../lib/drafts.ts";
+import { useLoad } from "../lib/load.ts";
+import { goTo, pathTo, place } from "../lib/router.ts";
+import { Editor } from "../ui/editor.tsx";
+import { LongList } from "../ui/long_list.tsx";
+import { Field, Link, Page, ProblemNote, Show, Time } from "../ui/parts.tsx";
+import { StepGraph } from "./step_graph.tsx";
+import type { Step } from "./step_places.ts";
+
+type Pipeline = ResultOf<"get", "/api/v1/pipelines">["pipelines"][number];
+type Definition = { steps: Record<string, Step> };
+
+const FIRST_DEFINITION = `{
+  "steps": {
+    "facts": {"type": "probe"},
+    "scenes": {"type": "detect_scenes", "needs": ["facts"]},
+    "words": {"type": "transcribe", "needs": ["facts"]},
+    "check": {"type": "review", "needs": ["words", "scenes"], "with": {"instructions": "May it be shown?"}},
+    "out": {"type": "publish", "needs": ["check"]}
+  }
+}
+`;
+
+export default function Pipelines(): JSX.Element {
+  const [id] = place.value.ids;
+  if (id === undefined) return <AllPipelines />;
+  return id === "new" ? <NewPipeline /> : <OnePipeline key={id} id={id} />;
+}
+
+function AllPipelines(): JSX.Element {
+  const load = useCallback(async (cursor: string | null) => {
+    const page = await request("get", "/api/v1/pipelines", {
+      query: { limit: 50, ...(cursor && { cursor }) },
+    });
+    return { items: page.pipelines, next: page.next_cursor ?? null };
+  }, []);
+  return (
+    <Page
+      title="Pipelines"
+      actions={
+        <Link to={pathTo("pipelines", "new")} class="button primary">
+          New pipeline
+        </Link>
+      }
+    >
+      <LongList<Pipeline>
+        label="Pipelines"
+        columns={["Name", "Version", "Created"]}
+        load={load}
+        idOf={(pipeline) => pipeline.id}
+        row={(pipeline) => [
+          <Link to={pathTo("pipelines", pipeline.id)}>{pipeline.name}</Link>,
+          pipeline.latest_version,
+          <Time iso={pipeline.created_at} />,
+        ]}
+        empty="There are no pipelines yet."
+      />
+    </Page>
+  );
+}
+
+/** The text as a definition, or null while it is not one. */
+function readDefinition(text: string): Definition | null {
+  try {
+    const { steps } = JSON.parse(text) as Partial<Definition>;
+    return typeof steps === "object" && steps !== null ? { steps } : null;
+  } catch {
+    return null;
+  }
+}
+
+function NewPipeline(): JSX.Element {
+  const [name, setName, forgetName] = useDraft("pipeline.name", "");
+  const [text, setText, forgetText] = useDraft("pipeline.definition", FIRST_DEFINITION);
+  const { problem, isRunning, run } = useAction();
+  const definition = readDefinition(text);
+  const save = async (): Promise<void> => {
+    const body = { name, definition: JSON.parse(text) } as never;
+    const made = await request("post", "/api/v1/pipelines", { body });
+    forgetName();
+    forgetText();
+    goTo(pathTo("pipelines", made.id));
+  };
+  return (
+    <Page
+      title="New pipeline"
+      actions={
+        <button type="button" class="primary" disabled={isRunning} onClick={() => run(save)}>
+          Save
+        </button>
+      }
+    >
+      {problem?.field !== "name" && <ProblemNote problem={problem} />}
+      <Field label="Name" name="name" problem={problem}>
+        {(attributes) => (
+          <input
+            {...attributes}
+            value={name}
+            onInput={(event) => setName((event.currentTarget as HTMLInputElement).value)}
+          />
+        )}
+      </Field>
+      {definition && <StepGraph steps={definition.steps} />}
+      <Editor label="Definition" language="json" value={text} onChange={setText} />
+    </Page>
+  );
+}
+
+function OnePipeline({ id }: { id: string }): JSX.Element {
+  const path = { pipeline_id: id };
+  const loaded = useLoad(() => request("get", "/api/v1/pipelines/{pipeline_id}", { path }), [id]);
+  const files = useLoad(
+    () => request("get", "/api/v1/files", { query: { limit: 100, type: "video" } as never }),
+    [],
+  );
+  const [text, setText, forget] = useDraft(
+    `pipeline.${id}`,
+    loaded.value ? JSON.stringify(loaded.value.version.definition, null, 2) : "",
+  );
+  const action = useAction();
+  const start = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    const body = { pipeline_id: id, file_id: String(form.get("file")) };
+    action.run(async () => {
+      const run = await request("post", "/api/v1/pipeline-runs", { body });
+      goTo(pathTo("runs", run.id));
+    });
+  };
+  const saveVersion = async (): Promise<void> => {
+    const body = { definition: JSON.parse(text) } as never;
+    await request("post", "/api/v1/pipelines/{pipeline_id}/versions", { path, body });
+    forget();
+    loaded.reload();
+  };
+  return (
+    <Show of={loaded}>
+      {(pipeline) => {
+        const shown = text || JSON.stringify(pipeline.version.definition, null, 2);
+        const definition = readDefinition(shown);
+        return (
+          <Page
+            title={pipeline.name}
+            actions={
+              <Link to={`${pathTo("runs")}?pipeline=${id}`} class="button">
+                Runs of this pipeline
+              </Link>
+            }
+          >
+            <ProblemNote problem={action.problem} />
+            <form class="card row" onSubmit={start}>
+              <Field label="Run it over a file">
+                {(attributes) => (
+                  <select {...attributes} name="file" required>
+                    {(files.value?.files ?? []).map((file) => (
+                      <option value={file.id}>{file.filename}</option>
+                    ))}
+                  </select>
+                )}
+              </Field>
+              <button class="primary" disabled={action.isRunning || !files.value?.files.length}>
+                Run
+              </button>
+            </form>
+            {definition && <StepGraph steps={definition.steps} />}
+            <Editor label="Definition" language="json" value={shown} onChange={setText} />
+            <div class="row">
+              <button
+                type="button"
+                disabled={action.isRunning}
+                onClick={() => action.run(saveVersion)}
+              >
+                Save as version {pipeline.latest_version + 1}
+              </button>
+            </div>
+          </Page>
+        );
+      }}
+    </Show>
+  );
+}

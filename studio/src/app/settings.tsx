@@ -1,0 +1,175 @@
+/** Keys, links and quotas of the organization. */
+
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { useAction } from "../lib/actions.ts";
+import { request } from "../lib/api.ts";
+import { quota } from "../lib/format.ts";
+import { useLoad } from "../lib/load.ts";
+import { Copy, Field, Page, ProblemNote, Show, Status, Time } from "../ui/parts.tsx";
+
+export default function Settings(): JSX.Element {
+  return (
+    <Page title="Settings">
+      <Keys />
+      <Links />
+      <Quotas />
+    </Page>
+  );
+}
+
+function Keys(): JSX.Element {
+  const loaded = useLoad(() => request("get", "/api/v1/keys"), []);
+  const { problem, isRunning, run } = useAction();
+  const [made, setMade] = useState<string | null>(null);
+  const create = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    run(async () => {
+      const body = { name: String(new FormData(form).get("name")) };
+      const key = await request("post", "/api/v1/keys", { body });
+      setMade(key.text);
+      form.reset();
+      loaded.reload();
+    });
+  };
+  const revoke = (id: string, name: string): void => {
+    if (!confirm(`Revoke the key ${name}? Programs with it stop working.`)) return;
+    run(async () => {
+      await request("delete", "/api/v1/keys/{key_id}", { path: { key_id: id } });
+      loaded.reload();
+    });
+  };
+  return (
+    <section class="card stack" aria-label="API keys">
+      <h2>API keys</h2>
+      {problem?.field !== "name" && <ProblemNote problem={problem} />}
+      <form class="row" onSubmit={create}>
+        <Field label="Name of a new key" name="name" problem={problem}>
+          {(attributes) => <input {...attributes} name="name" required maxLength={200} />}
+        </Field>
+        <button class="primary" disabled={isRunning}>
+          Make a key
+        </button>
+      </form>
+      {made && (
+        <div class="note good" role="status">
+          The key, shown this once: <code>{made}</code> <Copy text={made} />
+        </div>
+      )}
+      <Show of={loaded}>
+        {({ keys }) => (
+          <div class="scrolled">
+            <table>
+              <thead>
+                <tr>
+                  <th>Name</th>
+                  <th>Id</th>
+                  <th>Created</th>
+                  <th>Last used</th>
+                  <th>State</th>
+                  <th />
+                </tr>
+              </thead>
+              <tbody>
+                {keys.map((key) => (
+                  <tr key={key.key_id}>
+                    <td>{key.name}</td>
+                    <td class="mono">{key.key_id}</td>
+                    <td>
+                      <Time iso={key.created_at} />
+                    </td>
+                    <td>
+                      <Time iso={key.last_used_at} />
+                    </td>
+                    <td>
+                      <Status value={key.revoked_at ? "expired" : "active"} />
+                    </td>
+                    <td>
+                      {!key.revoked_at && (
+                        <button
+                          type="button"
+                          class="danger"
+                          onClick={() => revoke(key.key_id, key.name)}
+                        >
+                          Revoke
+                        </button>
+                      )}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Show>
+    </section>
+  );
+}
+
+function Links(): JSX.Element {
+  const loaded = useLoad(() => request("get", "/api/v1/links", { query: { limit: 50 } }), []);
+  const { problem, run } = useAction();
+  const revoke = async (id: string): Promise<void> => {
+    await request("delete", "/api/v1/links/{link_id}", { path: { link_id: id } });
+    loaded.reload();
+  };
+  return (
+    <section class="card stack" aria-label="Links">
+      <h2>Links</h2>
+      <ProblemNote problem={problem} />
+      <Show of={loaded}>
+        {({ links }) => (
+          <div class="scrolled">
+            <table>
+              <thead>
+                <tr>
+                  <th>Leads to</th>
+                  <th>Expires</th>
+                  <th />
+                </tr>
+              </thead>
+              <tbody>
+                {links.map((link) => (
+                  <tr key={link.id}>
+                    <td class="mono">{link.address}</td>
+                    <td>{link.revoked_at ? "revoked" : <Time iso={link.expires_at} />}</td>
+                    <td>
+                      {!link.revoked_at && (
+                        <button type="button" onClick={() => run(() => revoke(link.id))}>
+                          Revoke
+                        </button>
+                      )}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+            {links.length === 0 && <p class="quiet">There are no links.</p>}
+          </div>
+        )}
+      </Show>
+    </section>
+  );
+}
+
+function Quotas(): JSX.Element {
+  const loaded = useLoad(() => request("get", "/api/v1/organization"), []);
+  return (
+    <section class="card stack" aria-label="Usage">
+      <h2>Usage</h2>
+      <Show of={loaded}>
+        {({ quotas }) => (
+          <div class="grid">
+            {Object.entries(quotas).map(([name, { used, limit }]) => (
+              <label>
+                {name.replaceAll("_", " ")}: {quota(name, used, limit)}
+                {limit !== null && used !== null && <progress value={used} max={limit || 1} />}
+              </label>
+            ))}
+          </div>
+        )}
+      </Show>
+    </section>
+  );
+}

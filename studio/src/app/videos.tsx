@@ -1,0 +1,162 @@
+/** All videos of layer configs and templates, and one of them. */
+
+import type { JSX } from "preact";
+import { useCallback, useState } from "preact/hooks";
+import { useAction } from "../lib/actions.ts";
+import { changes } from "../lib/activity.ts";
+import { request, type Video } from "../lib/api.ts";
+import { duration, percent } from "../lib/format.ts";
+import { useEvents } from "../lib/events.ts";
+import { useLoad } from "../lib/load.ts";
+import { goTo, pathTo, place } from "../lib/router.ts";
+import { LongList } from "../ui/long_list.tsx";
+import { Facts, Link, Page, ProblemNote, Show, Status, Time, Warnings } from "../ui/parts.tsx";
+import { Player } from "../ui/player.tsx";
+
+export default function Videos(): JSX.Element {
+  const [id] = place.value.ids;
+  return id === undefined ? <AllVideos /> : <OneVideo key={id} id={id} />;
+}
+
+function statusOf(video: Video): string {
+  return video.is_failed ? "failed" : video.is_ready ? "ready" : "processing";
+}
+
+function createdAt(video: Video): string {
+  return new Date(1000 * (video.timestamp ?? 0)).toISOString();
+}
+
+function AllVideos(): JSX.Element {
+  const load = useCallback(async (cursor: string | null) => {
+    const page = Number(cursor ?? 1);
+    const found = await request("get", "/v2/videos", { query: { page, per_page: 50 } });
+    const next = page < found.meta.last_page ? String(page + 1) : null;
+    return { items: found.data, next };
+  }, []);
+  return (
+    <Page title="Videos">
+      <LongList<Video>
+        label="Videos"
+        columns={["Video", "Status", "Length", "Template", "Created"]}
+        load={load}
+        version={changes.value}
+        idOf={(video) => video.id}
+        row={(video) => [
+          <Link to={pathTo("videos", video.id)} class="mono">
+            {video.id}
+          </Link>,
+          <Status value={statusOf(video)} />,
+          video.duration ? duration(1000 * video.duration) : "—",
+          video.template_id ? (
+            <Link to={pathTo("templates", video.template_id)}>{video.template_id}</Link>
+          ) : (
+            "—"
+          ),
+          <Time iso={createdAt(video)} />,
+        ]}
+        empty={
+          <>
+            There are no videos yet.{" "}
+            <Link to={`${pathTo("playground")}?kind=config`}>Make one in the playground.</Link>
+          </>
+        }
+      />
+    </Page>
+  );
+}
+
+function OneVideo({ id }: { id: string }): JSX.Element {
+  const path = { video_id: id };
+  const loaded = useLoad(
+    () => request("get", "/v2/videos/{video_id}", { path }),
+    [id, changes.value],
+  );
+  const [fraction, setFraction] = useState(0);
+  const { problem, isRunning, run } = useAction();
+  const isActive = loaded.value !== null && statusOf(loaded.value) === "processing";
+  useEvents(isActive ? `/v2/videos/${id}/progress` : null, {
+    progress: (data) => setFraction(Number(JSON.parse(data).progress ?? 0)),
+    complete: loaded.reload,
+    error: loaded.reload,
+  });
+  const remove = async (): Promise<void> => {
+    if (!confirm("Delete this video?")) return;
+    await request("delete", "/v2/videos/{video_id}", { path });
+    goTo(pathTo("videos"));
+  };
+  return (
+    <Page
+      title={`Video ${id}`}
+      actions={
+        <>
+          <Link to={pathTo("videos")} class="button">
+            All videos
+          </Link>
+          <button type="button" class="danger" disabled={isRunning} onClick={() => run(remove)}>
+            Delete
+          </button>
+        </>
+      }
+    >
+      <ProblemNote problem={problem} />
+      <Show of={loaded}>
+        {(video) => (
+          <>
+            {isActive && (
+              <div class="card" role="status">
+                <label>
+                  processing: {percent(fraction)}
+                  <progress value={fraction} max={1} />
+                </label>
+              </div>
+            )}
+            {video.error && (
+              <div class="note bad" role="alert">
+                <strong>{video.error.code}</strong>: {video.error.message}
+                {video.error.path && ` (${video.error.path})`}
+              </div>
+            )}
+            <Warnings of={(video.warnings ?? []).map(describeWarning)} />
+            {video.is_ready && (
+              <section class="card stack" aria-label="Output">
+                <Player src={`/v2/videos/${id}/download`} poster={`/v2/videos/${id}/poster`} />
+                <div class="row">
+                  <a class="button" href={`/v2/videos/${id}/download`} download>
+                    Download
+                  </a>
+                </div>
+              </section>
+            )}
+            <section class="card" aria-label="Facts">
+              <Facts
+                of={[
+                  ["Status", <Status value={statusOf(video)} />],
+                  ["Length", video.duration ? duration(1000 * video.duration) : "—"],
+                  ["Created", <Time iso={createdAt(video)} />],
+                  [
+                    "Template",
+                    video.template_id ? (
+                      <Link to={pathTo("templates", video.template_id)}>
+                        {video.template_id}, version {video.template_version}
+                      </Link>
+                    ) : (
+                      "—"
+                    ),
+                  ],
+                  ...Object.entries(video.metadata ?? {}).map(
+                    ([name, value]) => [name, String(value)] as const,
+                  ),
+                ]}
+              />
+            </section>
+          </>
+        )}
+      </Show>
+    </Page>
+  );
+}
+
+export function describeWarning(warning: unknown): string {
+  const { path, message } = warning as { path?: string; message?: string };
+  return path ? `${path}: ${message ?? ""}` : (message ?? JSON.stringify(warning));
+}

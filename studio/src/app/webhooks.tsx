@@ -1,0 +1,219 @@
+/** Webhooks: add them, see what was delivered, send it again, send a sample. */
+
+import type { JSX } from "preact";
+import { useCallback, useState } from "preact/hooks";
+import { useAction } from "../lib/actions.ts";
+import { request, type ResultOf } from "../lib/api.ts";
+import { useLoad } from "../lib/load.ts";
+import { goTo, pathTo, place } from "../lib/router.ts";
+import { LongList } from "../ui/long_list.tsx";
+import { Copy, Facts, Field, Link, Page, ProblemNote, Show, Status, Time } from "../ui/parts.tsx";
+
+type Delivery = ResultOf<"get", "/api/v1/webhooks/{webhook_id}/deliveries">["deliveries"][number];
+
+export default function Webhooks(): JSX.Element {
+  const [id] = place.value.ids;
+  return id === undefined ? <AllWebhooks /> : <OneWebhook key={id} id={id} />;
+}
+
+function AllWebhooks(): JSX.Element {
+  const loaded = useLoad(() => request("get", "/api/v1/webhooks"), []);
+  return (
+    <Page title="Webhooks">
+      <NewWebhook onMade={loaded.reload} />
+      <Show of={loaded}>
+        {({ webhooks }) => (
+          <div class="scrolled card">
+            <table>
+              <thead>
+                <tr>
+                  <th>Address</th>
+                  <th>Events</th>
+                  <th>State</th>
+                  <th>Last delivery</th>
+                </tr>
+              </thead>
+              <tbody>
+                {webhooks.map((webhook) => (
+                  <tr key={webhook.id}>
+                    <td>
+                      <Link to={pathTo("webhooks", webhook.id)}>{webhook.url}</Link>
+                    </td>
+                    <td>{webhook.events.join(", ")}</td>
+                    <td>
+                      <Status value={webhook.state} />
+                    </td>
+                    <td>
+                      <Time iso={webhook.last_delivered_at} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+            {webhooks.length === 0 && <p class="quiet">There are no webhooks yet.</p>}
+          </div>
+        )}
+      </Show>
+    </Page>
+  );
+}
+
+function NewWebhook({ onMade }: { onMade: () => void }): JSX.Element {
+  const topics = useLoad(() => request("get", "/api/v1/webhook-topics"), []);
+  const { problem, isRunning, run } = useAction();
+  const [secret, setSecret] = useState<string | null>(null);
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    const fields = new FormData(form);
+    const events = String(fields.get("events"))
+      .split(/[\s,]+/)
+      .filter(Boolean);
+    run(async () => {
+      const made = await request("post", "/api/v1/webhooks", {
+        body: { url: String(fields.get("url")), events, scope: "organization" },
+      });
+      setSecret(made.secret);
+      form.reset();
+      onMade();
+    });
+  };
+  const isAtField = problem?.field === "url" || problem?.field?.startsWith("events");
+  return (
+    <form class="card stack" onSubmit={submit}>
+      <h2>New webhook</h2>
+      {!isAtField && <ProblemNote problem={problem} />}
+      <Field label="Address (https)" name="url" problem={problem}>
+        {(attributes) => <input {...attributes} name="url" type="url" required />}
+      </Field>
+      <Field
+        label="Events"
+        name="events"
+        problem={
+          problem && isAtField ? { ...problem, field: problem.field?.split(".")[0] ?? null } : null
+        }
+        hint="Names or patterns, such as render.* or file.ready; * is all of them"
+      >
+        {(attributes) => <input {...attributes} name="events" defaultValue="*" required />}
+      </Field>
+      <details>
+        <summary>All events</summary>
+        <Facts of={(topics.value?.topics ?? []).map(({ topic, meaning }) => [topic, meaning])} />
+      </details>
+      <div>
+        <button class="primary" disabled={isRunning}>
+          Add
+        </button>
+      </div>
+      {secret && (
+        <div class="note good" role="status">
+          The secret of this webhook, shown this once: <code>{secret}</code> <Copy text={secret} />
+        </div>
+      )}
+    </form>
+  );
+}
+
+function OneWebhook({ id }: { id: string }): JSX.Element {
+  const path = { webhook_id: id };
+  const loaded = useLoad(() => request("get", "/api/v1/webhooks/{webhook_id}", { path }), [id]);
+  const [version, setVersion] = useState(0);
+  const action = useAction();
+  const load = useCallback(
+    async (cursor: string | null) => {
+      const query = { limit: 50, ...(cursor && { cursor }) } as never;
+      const page = await request("get", "/api/v1/webhooks/{webhook_id}/deliveries", {
+        path,
+        query,
+      });
+      return { items: page.deliveries, next: page.next_cursor ?? null };
+    },
+    [id],
+  );
+  const again = (work: () => Promise<unknown>): void =>
+    action.run(async () => {
+      await work();
+      loaded.reload();
+      setVersion(version + 1);
+    });
+  const remove = async (): Promise<void> => {
+    if (!confirm("Delete this webhook?")) return;
+    await request("delete", "/api/v1/webhooks/{webhook_id}", { path });
+    goTo(pathTo("webhooks"));
+  };
+  return (
+    <Page
+      title="Webhook"
+      actions={
+        <>
+          <button
+            type="button"
+            disabled={loaded.value?.state !== "paused"}
+            onClick={() =>
+              again(() => request("post", "/api/v1/webhooks/{webhook_id}/resume", { path }))
+            }
+          >
+            Resume
+          </button>
+          <button
+            type="button"
+            onClick={() =>
+              again(() =>
+                request("post", "/api/v1/test_webhook", { body: { topic: "render.completed" } }),
+              )
+            }
+          >
+            Send a sample
+          </button>
+          <button type="button" class="danger" onClick={() => action.run(remove)}>
+            Delete
+          </button>
+        </>
+      }
+    >
+      <ProblemNote problem={action.problem} />
+      <Show of={loaded}>
+        {(webhook) => (
+          <section class="card">
+            <Facts
+              of={[
+                ["Address", webhook.url],
+                ["Events", webhook.events.join(", ")],
+                ["State", <Status value={webhook.state} />],
+                ["Reason", webhook.reason],
+                ["Failing since", <Time iso={webhook.failing_since} />],
+              ]}
+            />
+          </section>
+        )}
+      </Show>
+      <LongList<Delivery>
+        label="Deliveries"
+        columns={["Event", "Status", "Attempts", "Response", "Created", ""]}
+        load={load}
+        version={version}
+        idOf={(delivery) => delivery.id}
+        row={(delivery) => [
+          delivery.topic,
+          <Status value={delivery.status} />,
+          delivery.attempt_count,
+          delivery.last_attempt?.status ?? delivery.last_attempt?.error ?? "—",
+          <Time iso={delivery.created_at} />,
+          <button
+            type="button"
+            onClick={() =>
+              again(() =>
+                request("post", "/api/v1/webhook-deliveries/{delivery_id}/redeliver", {
+                  path: { delivery_id: delivery.id },
+                }),
+              )
+            }
+          >
+            Send again
+          </button>,
+        ]}
+        empty="Nothing was sent yet."
+      />
+    </Page>
+  );
+}

@@ -1,0 +1,101 @@
+/** CodeMirror with the settings of the studio. */
+
+import { html } from "@codemirror/lang-html";
+import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
+import { json, jsonParseLinter } from "@codemirror/lang-json";
+import { linter, lintGutter, setDiagnostics, type Diagnostic } from "@codemirror/lint";
+import { EditorState } from "@codemirror/state";
+import { basicSetup, EditorView } from "codemirror";
+import { tags } from "@lezer/highlight";
+import type { Mark } from "./editor.tsx";
+
+export interface EditorHandle {
+  set: (value: string) => void;
+  mark: (marks: readonly Mark[]) => void;
+  close: () => void;
+}
+
+const THEME = EditorView.theme({
+  "&": {
+    height: "100%",
+    fontSize: "14px",
+    backgroundColor: "var(--surface)",
+    color: "var(--text)",
+  },
+  ".cm-scroller": { fontFamily: "var(--mono)" },
+  ".cm-gutters": {
+    backgroundColor: "var(--raised)",
+    color: "var(--quiet)",
+    border: "none",
+  },
+  ".cm-content": { caretColor: "var(--text)" },
+  ".cm-cursor": { borderLeftColor: "var(--text)" },
+  ".cm-activeLine, .cm-activeLineGutter": {
+    backgroundColor: "color-mix(in srgb, var(--accent) 8%, transparent)",
+  },
+  "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": {
+    backgroundColor: "color-mix(in srgb, var(--accent) 30%, transparent)",
+  },
+  ".cm-tooltip": {
+    backgroundColor: "var(--surface)",
+    color: "var(--text)",
+    border: "1px solid var(--line)",
+  },
+});
+
+const COLOURS = HighlightStyle.define([
+  { tag: [tags.string, tags.attributeValue], color: "var(--good)" },
+  { tag: [tags.number, tags.bool, tags.null, tags.unit, tags.color], color: "var(--busy)" },
+  { tag: [tags.propertyName, tags.attributeName], color: "var(--text)" },
+  { tag: [tags.tagName, tags.keyword, tags.definitionKeyword], color: "var(--accent)" },
+  { tag: [tags.comment, tags.bracket, tags.angleBracket], color: "var(--quiet)" },
+]);
+
+export function openEditor(
+  root: ShadowRoot,
+  { language, label, value }: { language: "html" | "json"; label: string; value: string },
+  onChange: (value: string) => void,
+): EditorHandle {
+  const extensions = [
+    basicSetup,
+    language === "json" ? [json(), linter(jsonParseLinter())] : html(),
+    lintGutter(),
+    syntaxHighlighting(COLOURS),
+    THEME,
+    EditorView.lineWrapping,
+    EditorView.contentAttributes.of({ "aria-label": label }),
+    EditorView.updateListener.of((update) => {
+      if (update.docChanged) onChange(update.state.doc.toString());
+    }),
+  ];
+  const parent = document.createElement("div");
+  parent.style.height = "100%";
+  root.append(parent);
+  const view = new EditorView({
+    parent,
+    root,
+    state: EditorState.create({ doc: value, extensions }),
+  });
+  return {
+    set: (text) => {
+      const { doc } = view.state;
+      if (text !== doc.toString()) {
+        view.dispatch({ changes: { from: 0, to: doc.length, insert: text } });
+      }
+    },
+    mark: (marks) =>
+      view.dispatch(
+        setDiagnostics(
+          view.state,
+          marks.map((each) => at(view, each)),
+        ),
+      ),
+    close: () => view.destroy(),
+  };
+}
+
+function at(view: EditorView, { line, message, severity }: Mark): Diagnostic {
+  const { doc } = view.state;
+  const { from, to } = doc.line(Math.min(Math.max(1, line), doc.lines));
+  return { from, to, message, severity };
+}

@@ -1,0 +1,50 @@
+/** An editor for HTML and JSON: CodeMirror, loaded when it is needed. */
+
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { EditorHandle } from "./code_mirror.ts";
+
+export interface Mark {
+  /** From 1. */
+  line: number;
+  message: string;
+  severity: "error" | "warning";
+}
+
+interface Properties {
+  language: "html" | "json";
+  label: string;
+  value: string;
+  marks?: readonly Mark[];
+  onChange: (value: string) => void;
+}
+
+export function Editor({ language, label, value, marks = [], onChange }: Properties): JSX.Element {
+  const host = useRef<HTMLDivElement>(null);
+  const handle = useRef<EditorHandle | null>(null);
+  const change = useRef(onChange);
+  change.current = onChange;
+  const latest = useRef({ value, marks });
+  latest.current = { value, marks };
+  useEffect(() => {
+    let isGone = false;
+    void import("./code_mirror.ts").then(({ openEditor }) => {
+      if (isGone || host.current === null) return;
+      // In a shadow root its styles are sheets, which the policy of the page allows.
+      const root = host.current.shadowRoot ?? host.current.attachShadow({ mode: "open" });
+      root.replaceChildren();
+      handle.current = openEditor(root, { language, label, value: latest.current.value }, (text) =>
+        change.current(text),
+      );
+      handle.current.mark(latest.current.marks);
+    });
+    return () => {
+      isGone = true;
+      handle.current?.close();
+      handle.current = null;
+    };
+  }, [language, label]);
+  useEffect(() => handle.current?.set(value), [value]);
+  useEffect(() => handle.current?.mark(marks), [marks]);
+  return <div ref={host} class="editor" />;
+}

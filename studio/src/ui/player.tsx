@@ -1,0 +1,66 @@
+/** A film: an MP4, or HLS through hls.js, which is loaded when it is needed. */
+
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+interface Properties {
+  src: string;
+  poster?: string | undefined;
+  captions?: string | undefined;
+  onTime?: (seconds: number) => void;
+  /** Changes to go to another time. */
+  seek?: { seconds: number } | null;
+}
+
+export function Player({ src, poster, captions, onTime, seek }: Properties): JSX.Element {
+  const video = useRef<HTMLVideoElement>(null);
+  const [failure, setFailure] = useState("");
+  const isPlaylist = src.includes(".m3u8") || src.endsWith("/stream");
+  useEffect(() => {
+    const element = video.current;
+    setFailure("");
+    if (element === null) return;
+    if (!isPlaylist) {
+      element.src = src;
+      return;
+    }
+    let close = (): void => undefined;
+    let isGone = false;
+    void import("hls.js/light").then(({ default: Hls }) => {
+      if (isGone) return;
+      const hls = new Hls();
+      hls.on(Hls.Events.ERROR, (_, data) => {
+        if (data.fatal) setFailure(data.details);
+      });
+      hls.loadSource(src);
+      hls.attachMedia(element);
+      close = () => hls.destroy();
+    });
+    return () => {
+      isGone = true;
+      close();
+    };
+  }, [src]);
+  useEffect(() => {
+    if (seek && video.current) video.current.currentTime = seek.seconds;
+  }, [seek]);
+  return (
+    <>
+      <video
+        ref={video}
+        class="film"
+        controls
+        playsInline
+        poster={poster}
+        onTimeUpdate={() => onTime?.(video.current?.currentTime ?? 0)}
+      >
+        {captions && <track kind="captions" src={captions} label="Captions" />}
+      </video>
+      {failure && (
+        <div class="note bad" role="alert">
+          The film cannot be played: {failure}
+        </div>
+      )}
+    </>
+  );
+}
