@@ -34,6 +34,12 @@ Model = TypeVar("Model", bound=BaseModel)
 Result = TypeVar("Result")
 
 
+class SuccessAnswer(BaseModel):
+    """The response to a request that leaves nothing to describe, such as a deletion."""
+
+    success: bool
+
+
 async def read_json(request: Request, model: type[Model], *, max_bytes: int) -> Model:
     """Return the body as `model` and record its unknown fields; no body is `{}`."""
     raw = await read_bytes(request, max_bytes=max_bytes) or b"{}"

@@ -11,9 +11,9 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from framekiln.api.auth import AuthenticatedCaller, services_of
-from framekiln.api.bodies import json_body, read_json
+from framekiln.api.bodies import SuccessAnswer, json_body, read_json
 from framekiln.api.unknown_fields import RequestBody, WarningRoute
-from framekiln.api.v1.render_bodies import Instant, RenderDeleted
+from framekiln.api.v1.render_bodies import Instant
 from framekiln.kit.ids import new_uuid
 
 router = APIRouter(prefix="/api/v1", tags=["clients"], route_class=WarningRoute)
@@ -56,11 +56,11 @@ class FeedbackReceived(BaseModel):
     openapi_extra=json_body(Telemetry, names_unknown=False),
     summary="Accept an event of a client and drop it",
 )
-async def take_telemetry(request: Request) -> RenderDeleted:
+async def take_telemetry(request: Request) -> SuccessAnswer:
     """Accept the telemetry of players and tools; no key is needed."""
     await read_json(request, Telemetry, max_bytes=MAX_BODY_BYTES)
     request.state.unknown_fields = []
-    return RenderDeleted(success=True)
+    return SuccessAnswer(success=True)
 
 
 @router.post(

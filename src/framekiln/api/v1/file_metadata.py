@@ -3,9 +3,9 @@
 from fastapi import APIRouter, Request
 
 from framekiln.api.auth import services_of
+from framekiln.api.v1.pages import PageParameters, read_cursor, write_cursor
 from framekiln.api.v1.pipeline_access import PipelineCaller
 from framekiln.api.v1.pipeline_bodies import NamespaceInfo, NamespaceList, NamespaceOutputs
-from framekiln.api.v1.pipeline_pages import PageParameters, read_cursor, write_cursor
 from framekiln.files.ids import parse_file_id
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])

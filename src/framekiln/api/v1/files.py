@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, services_of
-from framekiln.api.bodies import json_body, read_json, read_to_file
+from framekiln.api.bodies import SuccessAnswer, json_body, read_json, read_to_file
 from framekiln.api.progress import progress_events, take_stream_place, terminal_event
 from framekiln.api.unknown_fields import WarningRoute
 from framekiln.api.v1.file_bodies import (
@@ -21,7 +21,6 @@ from framekiln.api.v1.file_bodies import (
     TrackUploadState,
 )
 from framekiln.api.v1.newest_pages import FileList, FileParameters, newest_place
-from framekiln.api.v1.render_bodies import RenderDeleted
 from framekiln.files.ids import parse_file_id
 from framekiln.files.model import (
     MAX_INDEX_BYTES,
@@ -139,10 +138,10 @@ async def upload_index(
 
 
 @router.delete("/files/{file_id}", summary="Delete a file")
-async def delete_file(request: Request, caller: AuthenticatedCaller, file_id: str) -> RenderDeleted:
+async def delete_file(request: Request, caller: AuthenticatedCaller, file_id: str) -> SuccessAnswer:
     """Delete the file and everything stored for it, also while it is processed."""
     await services_of(request).files.delete(caller.organization.id, parse_file_id(file_id))
-    return RenderDeleted(success=True)
+    return SuccessAnswer(success=True)
 
 
 router.add_api_route(

@@ -9,11 +9,10 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from framekiln.api.auth import MEDIA_TOKEN, AuthenticatedCaller, reads_media, services_of
-from framekiln.api.bodies import json_body, read_json
+from framekiln.api.bodies import SuccessAnswer, json_body, read_json
 from framekiln.api.origins import is_own_url
 from framekiln.api.unknown_fields import RequestBody, WarningRoute
-from framekiln.api.v1.pipeline_pages import PageParameters
-from framekiln.api.v1.render_bodies import RenderDeleted
+from framekiln.api.v1.pages import PageParameters
 from framekiln.api.v1.renders import parse_render_id
 from framekiln.files.ids import parse_file_id
 from framekiln.identity.signatures.scope import read_scope
@@ -109,13 +108,13 @@ async def list_links(
 
 
 @router.delete("/links/{link_id}", summary="Revoke a link")
-async def revoke_link(request: Request, caller: AuthenticatedCaller, link_id: str) -> RenderDeleted:
+async def revoke_link(request: Request, caller: AuthenticatedCaller, link_id: str) -> SuccessAnswer:
     """Revoke a link at once; repeating it has no effect."""
     found = parse_uuid(link_id)
     if found is None:
         raise LinkNotFound("there is no such link: its id must be a UUID")
     await services_of(request).links.revoke(caller.organization.id, LinkId(found))
-    return RenderDeleted(success=True)
+    return SuccessAnswer(success=True)
 
 
 async def _readable_target(

@@ -7,7 +7,7 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 
 from framekiln.api.v1.file_bodies import FileRecord
-from framekiln.api.v1.pipeline_pages import ListQuery, read_cursor
+from framekiln.api.v1.pages import ListQuery, read_cursor
 from framekiln.api.v1.render_bodies import RenderInfo
 from framekiln.db.newest_rows import NewestPage, RowPosition
 from framekiln.files.model import File, FileStatus, FileType

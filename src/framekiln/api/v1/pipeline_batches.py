@@ -4,9 +4,9 @@ from fastapi import APIRouter, Request, Response
 
 from framekiln.api.auth import services_of
 from framekiln.api.bodies import json_body, read_json_value
+from framekiln.api.v1.pages import PageParameters
 from framekiln.api.v1.pipeline_access import IdempotencyKey, PipelineCaller, parse_path_id
 from framekiln.api.v1.pipeline_bodies import BatchCreated, BatchDetail, BatchInfo, BatchList
-from framekiln.api.v1.pipeline_pages import PageParameters
 from framekiln.pipelines.errors import BatchNotFound
 from framekiln.pipelines.model.pipeline import BatchId
 from framekiln.pipelines.services.requests import BatchRequest, read_batch

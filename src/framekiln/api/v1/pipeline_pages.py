@@ -1,53 +1,15 @@
-"""Pagination of pipeline lists: the query parameters and the cursors.
+"""The query parameters of pipeline lists."""
 
-Unknown query parameters are refused: a misspelled filter would list everything.
-"""
-
-import base64
-import binascii
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from framekiln.pipelines.errors import invalid_request
-from framekiln.pipelines.model.pipeline import PageRequest
+from framekiln.api.v1.pages import ListQuery
 from framekiln.pipelines.model.review import ReviewFilter, ReviewStatus
 from framekiln.pipelines.model.run import RunFilter
 from framekiln.pipelines.scheduling.status import RunStatus
-from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
-
-Item = TypeVar("Item")
-
-MAX_LIMIT: Final = 100
-
-
-class ListQuery(BaseModel):
-    """The query of every list."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    limit: int = Field(default=25, ge=1, le=MAX_LIMIT, description="Items on a page.")
-    cursor: str | None = Field(default=None, description="`next_cursor` of the previous page.")
-
-    @property
-    def position(self) -> int | None:
-        """The position in the cursor; raises when it is invalid."""
-        return read_position(self.cursor)
-
-    @property
-    def page_request(self) -> PageRequest:
-        """The query for a page: one more item than shown, to know whether there is another page."""
-        return PageRequest(self.limit + 1, self.position)
-
-    def page_of(
-        self, found: Sequence[Item], place_of: Callable[[Item], Any]
-    ) -> tuple[list[Item], str | None]:
-        """Return a page and the cursor of the next one, from up to `limit` + 1 items."""
-        page = list(found[: self.limit])
-        return page, write_cursor(place_of(page[-1])) if len(found) > self.limit else None
 
 
 class ArchivableQuery(ListQuery):
@@ -82,35 +44,6 @@ class ReviewQuery(ListQuery):
         return ReviewFilter(self.status, self.run_id)
 
 
-PageParameters = Annotated[ListQuery, Query()]
 ArchivableParameters = Annotated[ArchivableQuery, Query()]
 RunParameters = Annotated[RunQuery, Query()]
 ReviewParameters = Annotated[ReviewQuery, Query()]
-
-
-def read_cursor(cursor: str | None) -> str | None:
-    """Return the text in a cursor, or raise."""
-    if cursor is None:
-        return None
-    try:
-        place = base64.urlsafe_b64decode(cursor.encode()).decode("ascii")
-    except (binascii.Error, UnicodeError, ValueError):
-        place = ""
-    if not place or write_cursor(place) != cursor:
-        raise invalid_request([ValidationIssue("cursor", IssueCode.PATTERN)])
-    return place
-
-
-def read_position(cursor: str | None) -> int | None:
-    """Return the number in a cursor, or raise."""
-    place = read_cursor(cursor)
-    if place is None:
-        return None
-    if not place.removeprefix("-").isdecimal() or len(place) > 18:
-        raise invalid_request([ValidationIssue("cursor", IssueCode.PATTERN)])
-    return int(place)
-
-
-def write_cursor(place: object) -> str:
-    """Return an opaque cursor."""
-    return base64.urlsafe_b64encode(str(place).encode()).decode()

@@ -4,6 +4,7 @@ from fastapi import APIRouter, Request, Response
 
 from framekiln.api.auth import services_of
 from framekiln.api.bodies import json_body, read_json_value
+from framekiln.api.v1.pages import PageParameters, write_cursor
 from framekiln.api.v1.pipeline_access import (
     MAX_BODY_BYTES,
     IdempotencyKey,
@@ -11,7 +12,7 @@ from framekiln.api.v1.pipeline_access import (
     parse_path_id,
 )
 from framekiln.api.v1.pipeline_bodies import OutputItem, OutputList
-from framekiln.api.v1.pipeline_pages import PageParameters, RunParameters, write_cursor
+from framekiln.api.v1.pipeline_pages import RunParameters
 from framekiln.api.v1.pipeline_run_bodies import RunCreated, RunInfo, RunList
 from framekiln.pipelines.errors import RunNotFound
 from framekiln.pipelines.model.pipeline import RunId

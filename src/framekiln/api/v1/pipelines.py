@@ -7,6 +7,7 @@ from pydantic import TypeAdapter
 
 from framekiln.api.auth import services_of
 from framekiln.api.bodies import REFERENCE, read_json_value, schema_body
+from framekiln.api.v1.pages import PageParameters
 from framekiln.api.v1.pipeline_access import MAX_DEFINITION_BYTES, PipelineCaller, parse_path_id
 from framekiln.api.v1.pipeline_bodies import (
     PipelineCreated,
@@ -18,7 +19,7 @@ from framekiln.api.v1.pipeline_bodies import (
     VersionList,
     WarningInfo,
 )
-from framekiln.api.v1.pipeline_pages import ArchivableParameters, PageParameters
+from framekiln.api.v1.pipeline_pages import ArchivableParameters
 from framekiln.pipelines.errors import PipelineNotFound, VersionNotFound, invalid_request
 from framekiln.pipelines.model.pipeline import PipelineId
 from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue

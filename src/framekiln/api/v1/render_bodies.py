@@ -220,9 +220,3 @@ class RenderInfo(CreatedRender):
             missing_confinement=render.missing_confinement,
             destinations=destinations,
         )
-
-
-class RenderDeleted(BaseModel):
-    """The response to a deletion."""
-
-    success: bool

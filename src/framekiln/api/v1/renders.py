@@ -9,13 +9,13 @@ from fastapi import APIRouter, Request, Response
 
 from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, MediaReader, Reader, services_of
-from framekiln.api.bodies import json_body, read_json, read_to_file
+from framekiln.api.bodies import SuccessAnswer, json_body, read_json, read_to_file
 from framekiln.api.destination_bodies import describe_destinations, read_destinations
 from framekiln.api.progress import counted_events, take_stream_place
 from framekiln.api.ranges import blob_response
 from framekiln.api.unknown_fields import warnings_of
 from framekiln.api.v1.newest_pages import RenderList, RenderParameters, newest_place
-from framekiln.api.v1.render_bodies import CreatedRender, CreateRender, RenderDeleted, RenderInfo
+from framekiln.api.v1.render_bodies import CreatedRender, CreateRender, RenderInfo
 from framekiln.api.v1.uploads import BINARY
 from framekiln.db.pool import Connection
 from framekiln.engine.page.render_data import render_data_json
@@ -228,10 +228,10 @@ async def get_render(request: Request, caller: AuthenticatedCaller, render_id: s
 @router.delete("/renders/{render_id}", summary="Delete a render")
 async def delete_render(
     request: Request, caller: AuthenticatedCaller, render_id: str
-) -> RenderDeleted:
+) -> SuccessAnswer:
     """Delete the render, its output and everything stored for it; refused while it is active."""
     await services_of(request).renders.delete(caller.organization.id, parse_render_id(render_id))
-    return RenderDeleted(success=True)
+    return SuccessAnswer(success=True)
 
 
 router.add_api_route(

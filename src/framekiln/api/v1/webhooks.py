@@ -5,9 +5,8 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Request, Response
 
 from framekiln.api.auth import AuthenticatedCaller, services_of
-from framekiln.api.bodies import json_body, read_json
+from framekiln.api.bodies import SuccessAnswer, json_body, read_json
 from framekiln.api.unknown_fields import WarningRoute
-from framekiln.api.v1.render_bodies import RenderDeleted
 from framekiln.api.v1.webhook_bodies import (
     CallbackSecret,
     ChangeWebhook,
@@ -90,10 +89,10 @@ async def change_webhook(
 @router.delete("/webhooks/{webhook_id}", summary="Delete a webhook")
 async def delete_webhook(
     request: Request, caller: AuthenticatedCaller, webhook_id: str
-) -> RenderDeleted:
+) -> SuccessAnswer:
     """Delete it, its log and its pending deliveries."""
     await services_of(request).webhooks.delete(caller.organization.id, _webhook_id(webhook_id))
-    return RenderDeleted(success=True)
+    return SuccessAnswer(success=True)
 
 
 @router.post("/webhooks/{webhook_id}/rotate-secret", summary="Rotate the secret of a webhook")
