@@ -41,6 +41,9 @@ export class ServiceUnreachable extends FramekilnError {
   }
 }
 
+/** A progress stream has reported a failure. */
+export class ProgressFailed extends FramekilnError {}
+
 /** Returns the error in a response. */
 export async function errorOf(response: Response): Promise<FramekilnError> {
   let raw: Record<string, unknown> = {};

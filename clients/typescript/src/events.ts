@@ -2,7 +2,7 @@
 
 import type { Connection } from "./connection.ts";
 import { Retry } from "./connection.ts";
-import { FramekilnError, ServiceUnreachable } from "./errors.ts";
+import { ProgressFailed, ServiceUnreachable } from "./errors.ts";
 
 export type OnFraction = (fraction: number) => void;
 
@@ -53,7 +53,7 @@ export async function followProgress(
         retry.recordProgress();
         if (event.name === "complete") return;
         if (event.name === "error") {
-          throw new FramekilnError(event.data, event.data.split(":")[0] ?? "failed");
+          throw new ProgressFailed(event.data, event.data.split(":")[0] ?? "failed");
         }
         if (event.name === "progress") onFraction(Number(JSON.parse(event.data).progress ?? 0));
       }

@@ -1,8 +1,8 @@
 /** The client of one service: Node, browsers and edge runtimes. */
 
-import { Connection, sleep } from "./connection.ts";
+import { Connection } from "./connection.ts";
 import type { ClientOptions, Method, PathOf, ResultOf } from "./connection.ts";
-import { FramekilnError } from "./errors.ts";
+import { FramekilnError, ProgressFailed } from "./errors.ts";
 import { followProgress } from "./events.ts";
 import type { OnFraction } from "./events.ts";
 import type { paths } from "./schema.ts";
@@ -34,9 +34,6 @@ export interface WaitOptions {
   onProgress?: OnFraction;
   signal?: AbortSignal;
 }
-
-const FIRST_POLL_MS = 250;
-const MAX_POLL_MS = 2_000;
 
 export class Client {
   readonly renders: Renders;
@@ -139,16 +136,21 @@ export class Videos extends Part {
 
   /** Returns a video when it is ready; throws the reason if it failed. */
   async wait(id: string, { onProgress, signal }: WaitOptions = {}): Promise<Video> {
-    for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(1.5 * pauseMs, MAX_POLL_MS)) {
-      const video: Video & { progress?: number } = await this.get(id);
-      if (video.error) {
-        const { code, message } = video.error;
-        throw new FramekilnError(`${code}: ${message}`, code, null, { ...video.error });
-      }
-      if (video.progress !== undefined) onProgress?.(video.progress);
-      if (video.is_ready) return video;
-      await sleep(pauseMs, signal);
+    let failed: ProgressFailed | undefined;
+    try {
+      await followProgress(this.connection, `/v2/videos/${id}/progress`, onProgress, signal);
+    } catch (error) {
+      if (!(error instanceof ProgressFailed)) throw error;
+      failed = error;
     }
+    const video = await this.get(id);
+    if (video.error) {
+      // It also says which layer is wrong, and where.
+      const { code, message } = video.error;
+      throw new FramekilnError(`${code}: ${message}`, code, null, { ...video.error });
+    }
+    if (failed) throw failed;
+    return video;
   }
 
   /** Returns the file: stream its `body`, or take its `blob()`. */

@@ -83,6 +83,19 @@ test("an upload resumes at the missing byte", async () => {
   );
 });
 
+test("a failed video has the reason and the layer", async () => {
+  const error = { code: "asset_unreachable", message: "no such host", layer: "clip" };
+  const { client, asked } = clientOf(
+    new Response("event: error\ndata: failed: see the video\n\n"),
+    json({ id: "v", is_ready: false, error }),
+  );
+  await assert.rejects(client.videos.wait("v"), (raised: FramekilnError) => {
+    assert.deepEqual([raised.code, raised.details["layer"]], ["asset_unreachable", "clip"]);
+    return true;
+  });
+  assert.equal(asked[0], "GET http://service/v2/videos/v/progress");
+});
+
 test("lists request the next page when it is needed", async () => {
   const { client, asked } = clientOf(
     json({ files: [{ id: "a" }], next_cursor: "c" }),

@@ -11,7 +11,6 @@ from framekiln.client.model import RemoteTemplate, RemoteVideo
 from framekiln.client.operations import (
     Connection_co,
     Items,
-    Pause,
     RemotePart,
     Send,
     Steps,
@@ -23,8 +22,6 @@ from framekiln.client.uploads import open_local
 
 _VIDEOS: Final = "/v2/videos"
 _TEMPLATES: Final = "/v2/templates"
-_FIRST_PAUSE_S: Final = 0.25
-_MAX_PAUSE_S: Final = 2.0
 
 FrameFormat = Literal["jpg", "png", "webp"]
 
@@ -62,19 +59,21 @@ class RemoteVideos(RemotePart[Connection_co]):
     @operation
     def wait(self, video_id: str, on_fraction: OnFraction = lambda _: None) -> Steps[RemoteVideo]:
         """Return a video when it is ready, or raise `EndedBadly` with the reason."""
-        pause_s = _FIRST_PAUSE_S
-        while True:
-            video = RemoteVideo.of((yield from self._read("GET", f"{_VIDEOS}/{video_id}")))
-            if video.error is not None:
-                reason = dict(video.error)
-                code, message = reason.pop("code"), reason.pop("message")
-                raise EndedBadly(f"{code}: {message}", error=code, **reason)
-            if video.progress is not None:
-                on_fraction(video.progress)
-            if video.is_ready:
-                return video
-            yield Pause(pause_s)
-            pause_s = min(1.5 * pause_s, _MAX_PAUSE_S)
+        path = f"{_VIDEOS}/{video_id}"
+        ended: EndedBadly | None = None
+        try:
+            yield from self._follow(f"{path}/progress", on_fraction)
+        except EndedBadly as error:
+            ended = error
+        video = RemoteVideo.of((yield from self._read("GET", path)))
+        if video.error is not None:
+            # It also says which layer is wrong, and where.
+            reason = dict(video.error)
+            code, message = reason.pop("code"), reason.pop("message")
+            raise EndedBadly(f"{code}: {message}", error=code, **reason)
+        if ended is not None:
+            raise ended
+        return video
 
     @operation
     def download(self, video_id: str, path: Path) -> Steps[None]:

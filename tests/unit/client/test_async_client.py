@@ -78,14 +78,15 @@ async def test_lists_request_the_next_page_when_it_is_needed() -> None:
 
 async def test_a_failed_video_raises_its_reason() -> None:
     error = {"code": "asset_unreachable", "message": "no such host", "layer": "clip"}
-    running = httpx.Response(200, json={**VIDEO, "is_ready": False, "progress": 0.5})
+    events = b'event: progress\ndata: {"progress": 0.5}\n\nevent: error\ndata: failed\n\n'
     failed = httpx.Response(200, json={**VIDEO, "is_ready": False, "error": error})
-    service, _, pauses = client(running, failed)
+    service, asked, _ = client(httpx.Response(200, content=events), failed)
     fractions: list[float] = []
     with pytest.raises(EndedBadly, match="no such host") as caught:
         await service.videos.wait("v", fractions.append)
     assert caught.value.details["layer"] == "clip"
-    assert (fractions, len(pauses.seconds)) == ([0.5], 1)
+    assert fractions == [0.5]
+    assert asked == ["GET /v2/videos/v/progress", "GET /v2/videos/v"]
 
 
 async def test_progress_is_followed_and_downloads_are_whole(tmp_path: Path) -> None:
@@ -128,9 +129,7 @@ async def test_a_cancelled_wait_ends_at_once() -> None:
     async def never(_: float) -> None:
         await asyncio.Event().wait()
 
-    transport = httpx.MockTransport(
-        lambda _: httpx.Response(200, json={**VIDEO, "is_ready": False})
-    )
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=b""))
     async with AsyncClient("http://s", "k", transport=transport, sleep=never) as remote:
         waiting = asyncio.create_task(remote.videos.wait("v"))
         await asyncio.sleep(0)
