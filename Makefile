@@ -9,6 +9,11 @@ NODE_MODULES := runtime/node_modules/.package-lock.json
 # What people put into their pages, for the tests.
 LIBRARIES := tests/e2e/libraries/node_modules/.package-lock.json
 TYPESCRIPT := clients/typescript/node_modules/.package-lock.json
+# The types of the API, for the TypeScript client.
+SCHEMA := clients/typescript/src/schema.ts
+API_SOURCES := $(shell find src/framekiln/api -name '*.py')
+WRITE_SCHEMA = $(BIN)/python scripts/write_openapi.py clients/typescript/openapi.json && \
+  cd clients/typescript && npm run --silent schema
 RUNTIME := src/framekiln/capture/runtime.js
 STUDIO := src/framekiln/studio/static/app.html
 STUDIO_MODULES := studio/node_modules/.package-lock.json
@@ -46,19 +51,19 @@ setup: $(INSTALLED) $(RUNTIME) $(STUDIO) $(KERNEL) $(SPEECH) ## Install everythi
 serve: setup ## Start the service on this machine; Ctrl-C stops it
 	@exec $(BIN)/framekiln serve
 
-check: setup $(NODE_MODULES) $(STUDIO_MODULES) $(TYPESCRIPT) ## Check style, types, import rules and our own lints
+check: setup $(NODE_MODULES) $(STUDIO_MODULES) $(SCHEMA) ## Check style, types, import rules and our own lints
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	for lint in scripts/lint/*.py; do $(BIN)/python "$$lint" || exit 1; done
 	cd runtime && npm run --silent check
-	$(BIN)/python scripts/write_openapi.py clients/typescript/openapi.json
-	cd clients/typescript && npm run --silent schema >/dev/null
+	cd clients/typescript && npm run --silent check
 	cd studio && npm run --silent check
 
 test: check $(LIBRARIES) ## Run all checks and all tests
 	cd runtime && npm test --silent
+	cd clients/typescript && npm test --silent
 	cd studio && npm test --silent
 	$(BIN)/pytest $(PYTEST_WORKERS) tests/unit tests/fuzz tests/contract tests/e2e
 
@@ -91,21 +96,22 @@ notice: setup ## Write NOTICE anew, after packages have changed
 sbom: setup ## Write sbom.json: what this installation consists of (CycloneDX)
 	$(BIN)/python scripts/inventory.py sbom sbom.json
 
-format: setup $(NODE_MODULES) $(STUDIO_MODULES) ## Put all source text in order
+format: setup $(NODE_MODULES) $(STUDIO_MODULES) $(TYPESCRIPT) ## Put all source text in order
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	cd runtime && npm run --silent format
+	cd clients/typescript && npm run --silent format
 	cd studio && npm run --silent format
 
 client-typescript: setup $(TYPESCRIPT) ## Check, test and pack the TypeScript client into dist/
-	$(BIN)/python scripts/write_openapi.py clients/typescript/openapi.json
-	cd clients/typescript && npm run --silent schema && npm run --silent check && npm test --silent
+	$(WRITE_SCHEMA)
+	cd clients/typescript && npm run --silent check && npm test --silent
 	cd clients/typescript && rm -rf dist && npm run --silent build
 	@mkdir -p dist
 	cd clients/typescript && npm pack --silent --pack-destination ../../dist
 
 clean: ## Remove what was installed and built here; never the data
-	rm -rf .venv runtime/node_modules studio/node_modules src/framekiln/studio/static tests/e2e/libraries/node_modules clients/typescript/node_modules $(RUNTIME) $(KERNEL) build dist
+	rm -rf .venv runtime/node_modules studio/node_modules src/framekiln/studio/static tests/e2e/libraries/node_modules clients/typescript/node_modules $(SCHEMA) $(RUNTIME) $(KERNEL) build dist
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
@@ -152,6 +158,11 @@ $(STUDIO_MODULES): studio/package-lock.json $(INSTALLED)
 
 $(TYPESCRIPT): clients/typescript/package-lock.json $(INSTALLED)
 	cd clients/typescript && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# Takes seconds, so a change of a domain alone does not make it anew; packing the client does.
+$(SCHEMA): $(TYPESCRIPT) $(API_SOURCES)
+	$(WRITE_SCHEMA)
 	@touch $@
 
 $(LIBRARIES): tests/e2e/libraries/package-lock.json $(INSTALLED)
