@@ -85,6 +85,16 @@ class TestDrawnByChromium:
             assert sizes[2].height == 60
             assert not any("larger than its box" in each for each in film.renderer.warnings())
 
+    def test_a_font_that_is_not_installed_is_named_in_a_warning(
+        self, browser: Browser, assets: LocalAssets
+    ) -> None:
+        missing = {"type": "text", "text": {"text": "A", "fontFamily": "Nowhere Sans"}}
+        default = {"type": "text", "text": {"text": "B"}}
+        with open_layer_film(config_of(missing, default), browser, assets) as film:
+            (warning,) = film.renderer.warnings()
+        assert warning.startswith("the font Nowhere Sans is not installed, ")
+        assert "name its file in fonts of the config" in warning
+
     @pytest.mark.parametrize("layer_type", ["image", "video"])
     def test_an_svg_and_a_path_have_the_configured_size_and_position(
         self, browser: Browser, assets: LocalAssets, layer_type: str

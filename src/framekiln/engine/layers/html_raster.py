@@ -6,11 +6,11 @@ that hundreds need only a few screenshots. The page is opened on first use.
 
 import base64
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from framekiln.engine.assets import Assets
 from framekiln.engine.film_order import FilmLimits
 from framekiln.engine.layers.text_markup import BASE_CSS
 from framekiln.engine.page.host import PageHost
+from framekiln.engine.page.warnings import missing_font_warning
 from framekiln.kit.errors import CompositionFailed
 from framekiln.media.images.stills import decode_bgra
 
@@ -93,6 +94,7 @@ class HtmlRasterizer:
                 page.load(self._network(pieces, host), settle_within_s=self._limits.settle_s)
                 boxes = _measured(page, pieces)
                 self.warnings += host.warnings
+                self.warnings += map(_about_font, page.mistakes()["fonts"])
                 wanted = _window(boxes)
                 if wanted == window:
                     page.begin(Fraction(30), frame_within_s=self._limits.frame_s)
@@ -111,6 +113,10 @@ class HtmlRasterizer:
             f"<body>{cells}</body></html>"
         )
         return host.network(Document(document))
+
+
+def _about_font(font: Mapping[str, Any]) -> str:
+    return missing_font_warning(font, "name its file in fonts of the config")
 
 
 @dataclass(frozen=True)

@@ -174,14 +174,16 @@ def _about_attribute(unknown: Json) -> str:
 
 
 def _about_font(font: Json) -> str:
+    remedy = "load it as a web font (@font-face, or a link to its style sheet)"
+    return f"{font['element']}: {missing_font_warning(font, remedy)}"
+
+
+def missing_font_warning(font: Json, remedy: str) -> str:
+    """Return the warning about a font that a text names; `remedy` says how to load it."""
     family, instead = str(font["family"])[:_MAX_NAME_CHARS], str(font["instead"])[:_MAX_NAME_CHARS]
     used = f"{instead} is used instead" if instead else "the default font is used instead"
     if font["isWebFont"]:
-        return (
-            f"{font['element']}: the web font {family} could not be loaded, {used}; check the"
-            " address in its @font-face"
-        )
+        return f"the web font {family} could not be loaded, {used}; check its address"
     return (
-        f"{font['element']}: the font {family} is not installed, {used}; load it as a web font"
-        " (@font-face, or a link to its style sheet), or install it where films are made"
+        f"the font {family} is not installed, {used}; {remedy}, or install it where films are made"
     )
