@@ -5,9 +5,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from framekiln.db.notify import Notifications
-from framekiln.db.pool import Database
+from framekiln.db.pool import Connection, Database
 from framekiln.destinations.encryption import CredentialEncryption
 from framekiln.destinations.events import DestinationEvents
+from framekiln.destinations.model import DestinationOwner
 from framekiln.destinations.service import Destinations
 from framekiln.destinations.worker import DestinationWorker
 from framekiln.files.events import FileEvents
@@ -48,7 +49,10 @@ from framekiln.speech.configuration import SpeechSettings
 from framekiln.storage.blob_store import BlobStore, open_blob_store
 from framekiln.transcripts.service import Transcripts
 from framekiln.transcripts.worker import TranscriptWorker
+from framekiln.videos.bulks.model import Bulk
+from framekiln.videos.bulks.worker import OnRowStarted
 from framekiln.videos.events import VideoEvents
+from framekiln.videos.model import Video
 from framekiln.videos.wiring import VideoServices
 from framekiln.webhooks.callbacks import Callbacks
 from framekiln.webhooks.delivery_log import DeliveryLog
@@ -169,6 +173,7 @@ class Services:
                 jobs=jobs,
                 identity=identity,
                 clock=clock,
+                on_row_started=_row_copies(destinations),
             )
             render_events.add_listener(videos.bulk_worker.on_render_changed)
             stack.push_async_callback(videos.threads.close)
@@ -251,6 +256,16 @@ class Services:
                 renders=renders,
                 v2=videos,
             )
+
+
+def _row_copies(destinations: Destinations) -> OnRowStarted:
+    """Return what adds the destinations of a bulk to the video of a row."""
+
+    async def add(connection: Connection, bulk: Bulk, video: Video) -> None:
+        owner = DestinationOwner(bulk.organization_id, bulk_id=bulk.id)
+        await destinations.add_stored(connection, video.render, owner, resource_id=video.id)
+
+    return add
 
 
 async def _open_all(stack: AsyncExitStack, *parts: Database | Notifications | JobQueue) -> None:

@@ -19,6 +19,7 @@ from framekiln.jobs.failures import Failure
 from framekiln.jobs.model import JobContext
 from framekiln.kit.ids import RenderId
 from framekiln.renders.model import RenderResult
+from framekiln.videos.public_ids import BulkId
 from framekiln.webhooks.topics import TOPICS
 from framekiln.worker.http_handlers import webhook_handlers
 from framekiln.worker.loop import run_worker
@@ -343,3 +344,105 @@ async def test_videos_and_templates_have_destinations(app: AppHarness, receiver:
     refused = await app.client.post(f"{VIDEOS}/new", json={**body, "destinations": [{}]})
     assert refused.status_code == 422
     assert refused.json()["issues"][0]["path"].startswith("destinations.0")
+
+
+async def create_template(app: AppHarness, name: str, *destinations: dict[str, Any]) -> str:
+    layer = {"id": "t", "type": "text", "text": {"text": f"{name} {{{{ who }}}}"}}
+    body = {
+        "name": name,
+        "config": plain_config(layers=[layer]),
+        "inputs": {"who": "string"},
+        "default_values": {"who": "you"},
+        "destinations": list(destinations),
+    }
+    created = await app.client.post("/v2/templates", json=body)
+    assert created.status_code == 201, created.text
+    assert SECRET not in created.text
+    return str(created.json()["data"]["id"])
+
+
+async def addresses_of(app: AppHarness, video_id: str) -> list[str]:
+    video = (await app.client.get(f"{VIDEOS}/{video_id}")).json()
+    return [each["address"] for each in video.get("destinations", [])]
+
+
+async def test_videos_of_a_template_go_to_its_destinations_unless_they_have_their_own(
+    app: AppHarness, receiver: Receiver
+) -> None:
+    template = await create_template(app, "stored", s3(receiver, key="t/{id}.mp4"))
+    address = f"/v2/templates/{template}"
+    shown = (await app.client.get(address)).json()["data"]["destinations"]
+    assert shown == [{"type": "s3", "address": "s3://films/t/{id}.mp4"}]
+
+    async def rendered(**body: Any) -> str:
+        answer = await app.client.post(f"{address}/render", json={"data": {}, **body})
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["data"]["video"]["id"])
+
+    plain = await rendered(data={"who": "Ada"})
+    assert await addresses_of(app, plain) == [f"s3://films/t/{plain}.mp4"]
+    own = await rendered(data={"who": "Bob"}, destinations=[s3(receiver, key="own.mp4")])
+    assert await addresses_of(app, own) == ["s3://films/own.mp4"]
+    assert await addresses_of(app, await rendered(data={"who": "C"}, destinations=[])) == []
+
+    await complete(app, (await video_of(app, plain)).render.id)
+    handler = webhook_handlers(app.services)[COPY_OUTPUT]
+    [copy] = (await app.client.get(f"{VIDEOS}/{plain}")).json()["destinations"]
+    await handler(JobContext(1, COPY_OUTPUT, {"destination_id": copy["id"]}, 1))
+    [request] = receiver.requests
+    assert request.body == CONTENT
+    assert has_valid_signature(request, SECRET), "the stored credentials still work"
+
+
+async def test_an_update_of_a_template_keeps_replaces_or_removes_its_destinations(
+    app: AppHarness, receiver: Receiver
+) -> None:
+    template = await create_template(app, "kept", s3(receiver, key="first"))
+    body = {"name": "n", "config": plain_config(), "inputs": {}, "default_values": {}}
+    sent: list[dict[str, Any]] = [{}, {"destinations": [s3(receiver, key="b")]}, {}]
+    seen = []
+    for more in (*sent, {"destinations": []}):
+        answer = await app.client.put(f"/v2/templates/{template}", json={**body, **more})
+        assert answer.status_code == 200, answer.text
+        found = answer.json()["data"].get("destinations", [])
+        seen.append([each["address"] for each in found])
+    assert seen == [["s3://films/first"], ["s3://films/b"], ["s3://films/b"], []]
+
+
+async def test_rows_of_a_bulk_go_to_its_destinations_or_to_those_of_the_template(
+    app: AppHarness, receiver: Receiver
+) -> None:
+    template = await create_template(app, "bulk", s3(receiver, key="t/{id}"))
+    address = f"/v2/templates/{template}/bulk"
+    organization_id = (await app.services.identity.authenticate(app.key)).organization.id
+
+    async def row_addresses(who: str, **body: Any) -> tuple[str, list[str]]:
+        answer = await app.client.post(address, json={"rows": [{"who": who}], **body})
+        assert answer.status_code == 201, answer.text
+        bulk_id = answer.json()["data"]["id"]
+        await app.services.v2.bulk_worker.start_rows(
+            organization_id, BulkId(bulk_id), is_final=lambda _error: True
+        )
+        [row] = (await app.client.get(f"/v2/bulks/{bulk_id}/rows")).json()["data"]
+        return row["video_id"], await addresses_of(app, row["video_id"])
+
+    video_id, found = await row_addresses("Ada")
+    assert found == [f"s3://films/t/{video_id}"]
+    video_id, found = await row_addresses("Bob", destinations=[s3(receiver, key="b/{id}")])
+    assert found == [f"s3://films/b/{video_id}"]
+    assert (await row_addresses("C", destinations=[]))[1] == []
+    refused = await app.client.post(address, json={"rows": [{}], "destinations": [{}]})
+    assert (refused.status_code, SECRET in refused.text) == (422, False)
+
+
+async def test_a_repeated_bulk_with_other_destinations_is_refused(
+    app: AppHarness, receiver: Receiver
+) -> None:
+    template = await create_template(app, "again")
+    address, key = f"/v2/templates/{template}/bulk", {"Idempotency-Key": "again-1"}
+    body = {"rows": [{"who": "Ada"}], "destinations": [s3(receiver, key="{id}")]}
+    statuses = [
+        (await app.client.post(address, json=each, headers=key)).status_code
+        for each in (body, body, {**body, "destinations": []})
+    ]
+    assert statuses == [201, 200, 409]

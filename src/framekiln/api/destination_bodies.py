@@ -13,13 +13,18 @@ from framekiln.destinations.events import destination_summary
 from framekiln.destinations.model import (
     MAX_DESTINATIONS,
     Destination,
+    DestinationOwner,
     DestinationRequest,
     DestinationType,
 )
 from framekiln.kit.canonical_json import canonical_json
 from framekiln.services import Services
+from framekiln.videos.bulks.model import Bulk
+from framekiln.videos.bulks.service import WriteWithBulk
 from framekiln.videos.model import Video
 from framekiln.videos.service import WriteWithVideo
+from framekiln.videos.templates.model import StoredTemplate
+from framekiln.videos.templates.service import WriteWithTemplate
 
 Name = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9._-]+$")]
 Key = Annotated[
@@ -150,11 +155,60 @@ def describe_destinations(found: Sequence[Destination]) -> list[dict[str, Any]]:
     return [destination_summary(each) for each in found]
 
 
-async def video_destinations(services: Services, value: Any) -> WriteWithVideo:
-    """Return what adds the destinations that a caller has sent to a new video."""
+async def video_destinations(
+    services: Services, value: Any, template: StoredTemplate | None = None
+) -> WriteWithVideo:
+    """Return what adds the destinations that a caller has sent to a new video.
+
+    Without any, the video gets those of its template.
+    """
     prepared = await services.destinations.prepare(read_destinations(value))
 
     async def add(connection: Connection, video: Video) -> None:
-        await services.destinations.add(connection, video.render, prepared, resource_id=video.id)
+        if value is None and template is not None:
+            await services.destinations.add_stored(
+                connection, video.render, owner_of(template), resource_id=video.id
+            )
+        else:
+            await services.destinations.add(
+                connection, video.render, prepared, resource_id=video.id
+            )
 
     return add
+
+
+async def template_destinations(services: Services, value: Any) -> WriteWithTemplate | None:
+    """Return what stores the destinations that a caller has sent; None leaves them as they are."""
+    if value is None:
+        return None
+    prepared = await services.destinations.prepare(read_destinations(value))
+
+    async def store(connection: Connection, template: StoredTemplate) -> None:
+        await services.destinations.store(connection, owner_of(template), prepared)
+
+    return store
+
+
+async def bulk_destinations(
+    services: Services, value: Any, template: StoredTemplate
+) -> tuple[list[str] | None, WriteWithBulk]:
+    """Return the addresses that a caller has sent, and what gives a new bulk its destinations.
+
+    Without any, the bulk gets those of its template.
+    """
+    prepared = await services.destinations.prepare(read_destinations(value))
+    addresses = None if value is None else [each.address for each in prepared]
+
+    async def store(connection: Connection, bulk: Bulk) -> None:
+        owner = DestinationOwner(bulk.organization_id, bulk_id=bulk.id)
+        if value is None:
+            await services.destinations.copy_stored(connection, owner_of(template), owner)
+        else:
+            await services.destinations.store(connection, owner, prepared)
+
+    return addresses, store
+
+
+def owner_of(template: StoredTemplate) -> DestinationOwner:
+    """Return a template as the owner of destinations."""
+    return DestinationOwner(template.organization_id, template_id=template.id)

@@ -125,7 +125,7 @@ def _read_template(file: Path, name: str | None) -> dict[str, Any]:
         raise InvalidInput(f"{file} needs a config, and a name, which may also be given as --name")
     return {
         "name": name,
-        **{key: read.get(key) for key in ("config", "inputs", "default_values")},
+        **{key: read.get(key) for key in ("config", "inputs", "default_values", "destinations")},
     }
 
 

@@ -17,6 +17,7 @@ from framekiln.client.operations import (
     operation,
 )
 from framekiln.client.responses import OnFraction
+from framekiln.client.videos import Destinations, destinations_body
 
 _BULKS: Final = "/v2/bulks"
 _TABLES: Final = {
@@ -39,10 +40,12 @@ class RemoteBulks(RemotePart[Connection_co]):
         rows: Sequence[Mapping[str, Any]],
         *,
         version: int | None = None,
+        destinations: Destinations = None,
         key: str | None = None,
     ) -> Steps[RemoteBulk]:
         """Make a video of each row; `key` makes a repeated call return the first bulk."""
         body: dict[str, Any] = {"rows": [dict(row) for row in rows], "version": version}
+        body |= destinations_body(destinations)
         sent = {name: value for name, value in body.items() if value is not None}
         return (yield from self._create(template_id, key, json=sent))
 

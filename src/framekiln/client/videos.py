@@ -1,7 +1,7 @@
 """Videos and templates on the service (v2): layer configs become videos."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -24,6 +24,8 @@ _VIDEOS: Final = "/v2/videos"
 _TEMPLATES: Final = "/v2/templates"
 
 FrameFormat = Literal["jpg", "png", "webp"]
+Destinations = Sequence[Mapping[str, Any]] | None
+"""Where copies are sent; None for those of the template."""
 
 
 class RemoteVideos(RemotePart[Connection_co]):
@@ -35,10 +37,12 @@ class RemoteVideos(RemotePart[Connection_co]):
         config: Mapping[str, Any],
         *,
         metadata: Mapping[str, Any] | None = None,
+        destinations: Destinations = None,
         files: Mapping[str, Path] | None = None,
     ) -> Steps[RemoteVideo]:
         """Create a video from a layer config; `files` has local files by the ids of layers."""
         body = {"config": dict(config), "metadata": None if metadata is None else dict(metadata)}
+        body |= destinations_body(destinations)
         # Without retries: a second attempt could create a second video.
         if not files:
             made = yield from self._read_once("POST", f"{_VIDEOS}/new", json=body)
@@ -129,9 +133,11 @@ class RemoteTemplates(RemotePart[Connection_co]):
         *,
         inputs: Mapping[str, Any] | None = None,
         default_values: Mapping[str, Any] | None = None,
+        destinations: Destinations = None,
     ) -> Steps[RemoteTemplate]:
         """Store a layer config with named inputs; see its `warnings`."""
         body = _template_body(name, config, inputs, default_values)
+        body |= destinations_body(destinations)
         # Without retries: a second attempt could store it twice.
         return _template((yield from self._read_once("POST", _TEMPLATES, json=body)))
 
@@ -144,9 +150,11 @@ class RemoteTemplates(RemotePart[Connection_co]):
         *,
         inputs: Mapping[str, Any] | None = None,
         default_values: Mapping[str, Any] | None = None,
+        destinations: Destinations = None,
     ) -> Steps[RemoteTemplate]:
         """Make the next version of a template; earlier ones are kept."""
         body = _template_body(name, config, inputs, default_values)
+        body |= destinations_body(destinations)
         # Without retries: a second attempt could make a second version.
         path = f"{_TEMPLATES}/{template_id}"
         return _template((yield from self._read_once("PUT", path, json=body)))
@@ -168,11 +176,14 @@ class RemoteTemplates(RemotePart[Connection_co]):
         return (yield from self._read("GET", f"{_TEMPLATES}/{template_id}/schema"))
 
     @operation
-    def render(self, template_id: str, data: Mapping[str, Any]) -> Steps[RemoteVideo]:
+    def render(
+        self, template_id: str, data: Mapping[str, Any], *, destinations: Destinations = None
+    ) -> Steps[RemoteVideo]:
         """Fill a template with data and create the video."""
         # Without retries: a second attempt could create a second video.
         path = f"{_TEMPLATES}/{template_id}/render"
-        raw = yield from self._read_once("POST", path, json={"data": dict(data)})
+        body = {"data": dict(data)} | destinations_body(destinations)
+        raw = yield from self._read_once("POST", path, json=body)
         return RemoteVideo.of({"warnings": raw.get("warnings", []), **raw["data"]["video"]})
 
     @operation
@@ -180,6 +191,13 @@ class RemoteTemplates(RemotePart[Connection_co]):
         """Delete a template; its videos are kept."""
         # Without retries: after a deletion, a second attempt gets an error.
         yield Send("DELETE", f"{_TEMPLATES}/{template_id}")
+
+
+def destinations_body(destinations: Destinations) -> Json:
+    """Return the field `destinations` of a request, if there are any to name."""
+    if destinations is None:
+        return {}
+    return {"destinations": [dict(each) for each in destinations]}
 
 
 def _template_body(

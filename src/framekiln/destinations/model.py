@@ -64,6 +64,15 @@ class PreparedDestination:
 
 
 @dataclass(frozen=True)
+class DestinationOwner:
+    """A template or a bulk, whose videos are copied to its destinations."""
+
+    organization_id: OrganizationId
+    template_id: str | None = None
+    bulk_id: str | None = None
+
+
+@dataclass(frozen=True)
 class Destination:
     """A stored destination."""
 

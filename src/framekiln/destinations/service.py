@@ -1,6 +1,7 @@
 """What owners do with destinations: name them with a render, and see what became of the copies."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from framekiln.db.pool import Connection, Database
 from framekiln.destinations import store
@@ -12,6 +13,7 @@ from framekiln.destinations.model import (
     Destination,
     DestinationError,
     DestinationId,
+    DestinationOwner,
     DestinationRequest,
     DestinationStatus,
     PreparedDestination,
@@ -65,6 +67,33 @@ class Destinations:
             # A video may share a film that is complete already.
             await self.on_render_changed(connection, render)
 
+    async def store(
+        self,
+        connection: Connection,
+        owner: DestinationOwner,
+        prepared: Sequence[PreparedDestination],
+    ) -> None:
+        """Give a template or a bulk these destinations instead of those it has."""
+        await store.replace_stored(connection, owner, prepared)
+
+    async def stored(self, owner: DestinationOwner) -> list[PreparedDestination]:
+        """Return the destinations of a template or a bulk."""
+        async with self._database.connection() as connection:
+            return await store.list_stored(connection, owner)
+
+    async def copy_stored(
+        self, connection: Connection, owner: DestinationOwner, to: DestinationOwner
+    ) -> None:
+        """Give a new bulk the destinations of its template."""
+        await store.replace_stored(connection, to, await self._copied_settings(connection, owner))
+
+    async def add_stored(
+        self, connection: Connection, render: Render, owner: DestinationOwner, *, resource_id: str
+    ) -> None:
+        """Add the destinations of a template or a bulk to one of its videos."""
+        prepared = await self._copied_settings(connection, owner)
+        await self.add(connection, render, prepared, resource_id=resource_id)
+
     async def find(
         self, organization_id: OrganizationId, *resource_ids: str
     ) -> dict[str, list[Destination]]:
@@ -91,6 +120,18 @@ class Destinations:
             failed = await store.finish(connection, each, DestinationStatus.FAILED, error=error)
             if failed is not None:
                 await self._events.record(connection, failed)
+
+    async def _copied_settings(
+        self, connection: Connection, owner: DestinationOwner
+    ) -> list[PreparedDestination]:
+        """Return stored destinations for other rows: what is encrypted belongs to one row."""
+        return [await self._renewed(each) for each in await store.list_stored(connection, owner)]
+
+    async def _renewed(self, stored: PreparedDestination) -> PreparedDestination:
+        settings = await self._encryption.decrypt(stored.encrypted, row_id=stored.id.bytes)
+        destination_id = DestinationId(new_uuid())
+        encrypted = await self._encryption.encrypt(settings, row_id=destination_id.bytes)
+        return replace(stored, id=destination_id, encrypted=encrypted)
 
     async def _prepared(self, request: DestinationRequest, number: int) -> PreparedDestination:
         field = f"destinations.{number}"

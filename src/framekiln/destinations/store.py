@@ -9,6 +9,7 @@ from framekiln.destinations.model import (
     Destination,
     DestinationError,
     DestinationId,
+    DestinationOwner,
     DestinationStatus,
     DestinationType,
     PreparedDestination,
@@ -47,6 +48,57 @@ async def insert(
                 "now": now,
             },
         )
+
+
+async def replace_stored(
+    connection: Connection, owner: DestinationOwner, prepared: Sequence[PreparedDestination]
+) -> None:
+    """Give a template or a bulk these destinations instead of those it has."""
+    await connection.execute(
+        """
+        DELETE FROM stored_destination
+        WHERE organization_id = %s AND (template_id = %s OR bulk_id = %s)
+        """,
+        [owner.organization_id, owner.template_id, owner.bulk_id],
+    )
+    for each in prepared:
+        await connection.execute(
+            """
+            INSERT INTO stored_destination (id, organization_id, template_id, bulk_id, type,
+                                            address, encrypted)
+            VALUES (%s, %s, %s, %s, %s, %s, %s)
+            """,
+            [
+                each.id,
+                owner.organization_id,
+                owner.template_id,
+                owner.bulk_id,
+                str(each.type),
+                each.address,
+                each.encrypted,
+            ],
+        )
+
+
+async def list_stored(connection: Connection, owner: DestinationOwner) -> list[PreparedDestination]:
+    """Return the destinations of a template or a bulk, in the order of the request."""
+    cursor = await connection.execute(
+        """
+        SELECT * FROM stored_destination
+        WHERE organization_id = %s AND (template_id = %s OR bulk_id = %s)
+        ORDER BY position
+        """,
+        [owner.organization_id, owner.template_id, owner.bulk_id],
+    )
+    return [
+        PreparedDestination(
+            id=DestinationId(row["id"]),
+            type=DestinationType(row["type"]),
+            address=row["address"],
+            encrypted=bytes(row["encrypted"]),
+        )
+        for row in await cursor.fetchall()
+    ]
 
 
 async def list_of_resources(

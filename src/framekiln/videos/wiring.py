@@ -13,7 +13,7 @@ from framekiln.kit.guarded_transport import resolve_by_system
 from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
 from framekiln.videos.bulks.service import Bulks
-from framekiln.videos.bulks.worker import BulkWorker
+from framekiln.videos.bulks.worker import BulkWorker, OnRowStarted
 from framekiln.videos.events import VideoEvents
 from framekiln.videos.frames import Frames
 from framekiln.videos.hls.service import HlsStreams
@@ -54,6 +54,7 @@ class VideoServices:
         jobs: JobQueue,
         identity: Identity,
         clock: Clock,
+        on_row_started: OnRowStarted,
     ) -> "VideoServices":
         """Build all services."""
         threads = FairThreads()
@@ -68,7 +69,12 @@ class VideoServices:
             templates=templates,
             bulks=Bulks(database, templates=templates, videos=videos, jobs=jobs, clock=clock),
             bulk_worker=BulkWorker(
-                database, templates=templates, identity=identity, jobs=jobs, clock=clock
+                database,
+                templates=templates,
+                identity=identity,
+                jobs=jobs,
+                clock=clock,
+                on_row_started=on_row_started,
             ),
             planner=Planner(sources, threads),
             frames=Frames(database, renders, blobs),

@@ -87,10 +87,23 @@ class TemplateInfo(BaseModel):
     parsed_config: dict[str, Any]
 
 
+class TemplateDestination(BaseModel):
+    """Where videos of a template are copied to, without credentials."""
+
+    type: str
+    address: str
+
+
+class TemplateDetails(TemplateInfo):
+    """A template with its destinations, which are there if it has some."""
+
+    destinations: list[TemplateDestination] = []
+
+
 class TemplateAnswer(BaseModel):
     """One template."""
 
-    data: TemplateInfo
+    data: TemplateDetails
     warnings: list[dict[str, str]] = []
 
 

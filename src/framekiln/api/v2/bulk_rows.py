@@ -31,10 +31,11 @@ Data = dict[str, Any]
 
 @dataclass(frozen=True)
 class PostedRows:
-    """Rows of data, and the version of the template if the body has one."""
+    """Rows of data; the version of the template and destinations if the body has some."""
 
     rows: list[Data]
     version: object = None
+    destinations: object = None
 
 
 async def read_posted_rows(request: Request) -> PostedRows:
@@ -55,9 +56,10 @@ async def read_posted_rows(request: Request) -> PostedRows:
 
 def read_json_rows(value: object) -> PostedRows:
     """Return the rows of an array, or of an object with `rows`."""
-    version = None
+    version = destinations = None
     if isinstance(value, dict):
-        version, value = value.get("version"), value.get("rows")
+        version, destinations = value.get("version"), value.get("destinations")
+        value = value.get("rows")
     if not isinstance(value, list):
         raise field_error("rows", "type", 'send an array of objects, or {"rows": [...]}')
     _check_count(len(value))
@@ -66,7 +68,7 @@ def read_json_rows(value: object) -> PostedRows:
     ]
     if issues:
         raise InvalidRows(issues)
-    return PostedRows(value, version)
+    return PostedRows(value, version, destinations)
 
 
 def read_json_lines(raw: bytes) -> list[Data]:

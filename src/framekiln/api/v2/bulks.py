@@ -10,6 +10,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from framekiln.api.auth import AuthenticatedCaller, services_of
+from framekiln.api.destination_bodies import bulk_destinations
 from framekiln.api.v2.bulk_bodies import (
     BulkAnswer,
     BulkRowList,
@@ -23,10 +24,11 @@ from framekiln.api.v2.bulk_rows import (
     read_posted_rows,
     rows_problem,
 )
+from framekiln.api.v2.openapi_bodies import DESTINATIONS
 from framekiln.api.v2.pages import PageParam, page_answer
 from framekiln.services import Services
 from framekiln.videos.bulks.archive import ArchiveMember, stream_archive
-from framekiln.videos.bulks.model import MAX_ROWS, Bulk, RowStatus
+from framekiln.videos.bulks.model import MAX_ROWS, Bulk, BulkRequest, RowStatus
 from framekiln.videos.bulks.row_check import InvalidRows
 from framekiln.videos.errors import VideoNotFound
 from framekiln.videos.templates.service import MAX_VERSIONS
@@ -51,7 +53,11 @@ _CREATE_BULK: Final[dict[str, Any]] = {
                         _ROWS,
                         {
                             "type": "object",
-                            "properties": {"rows": _ROWS, "version": {"type": "integer"}},
+                            "properties": {
+                                "rows": _ROWS,
+                                "version": {"type": "integer"},
+                                "destinations": DESTINATIONS,
+                            },
                             "required": ["rows"],
                         },
                     ]
@@ -90,15 +96,13 @@ async def create_bulk(
 ) -> Any:
     """Check all rows, then make a video of each; nothing starts if any row is wrong."""
     services = services_of(request)
-    await services.v2.templates.get(caller.organization.id, template_id)
+    template = await services.v2.templates.get(caller.organization.id, template_id)
     try:
         posted = await read_posted_rows(request)
+        addresses, also_write = await bulk_destinations(services, posted.destinations, template)
+        asked = BulkRequest(posted.rows, posted_version(posted, version), key, addresses)
         counted, is_new = await services.v2.bulks.create(
-            caller,
-            template_id,
-            posted.rows,
-            version=posted_version(posted, version),
-            idempotency_key=key,
+            caller, template_id, asked, also_write=also_write
         )
     except InvalidRows as error:
         return JSONResponse(rows_problem(error), status_code=422)

@@ -69,7 +69,7 @@ def body(
 _METADATA = or_text(any_of(_OBJECT, EMPTY_ARRAY), what="An object")
 _VALUES = or_text(any_of(_OBJECT, EMPTY_ARRAY), what="Values by the names of inputs")
 
-_DESTINATIONS = or_null(
+DESTINATIONS = or_null(
     or_text({"type": "array", "items": _OBJECT, "maxItems": 10}, what="Where copies are sent")
 )
 
@@ -78,6 +78,7 @@ CREATE_TEMPLATE = config_body(
         "name": {"type": "string", "minLength": 1, "maxLength": 255},
         "inputs": or_text(any_of(_RULES, EMPTY_ARRAY), what="The inputs"),
         "default_values": _VALUES,
+        "destinations": DESTINATIONS,
     },
     required=["name", "config", "inputs", "default_values"],
     is_template=True,
@@ -88,10 +89,10 @@ _VERSION: JsonSchema = {
     "description": "The version of the template; the newest if it is missing.",
 }
 RENDER_TEMPLATE = body(
-    {"data": _VALUES, "version": _VERSION, "destinations": _DESTINATIONS}, required=["data"]
+    {"data": _VALUES, "version": _VERSION, "destinations": DESTINATIONS}, required=["data"]
 )
 CREATE_VIDEO = config_body(
-    {"metadata": or_null(_METADATA), "destinations": _DESTINATIONS}, required=["config"]
+    {"metadata": or_null(_METADATA), "destinations": DESTINATIONS}, required=["config"]
 )
 PLAN_VIDEO = config_body({}, required=["config"])
 FRAME = config_body(

@@ -5,12 +5,18 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 
 from framekiln.api.auth import AuthenticatedCaller, services_of
-from framekiln.api.destination_bodies import video_destinations
+from framekiln.api.destination_bodies import (
+    owner_of,
+    template_destinations,
+    video_destinations,
+)
 from framekiln.api.v2.bodies import (
     Deleted,
     RenderedData,
     RenderedTemplateAnswer,
     TemplateAnswer,
+    TemplateDestination,
+    TemplateDetails,
     TemplateList,
     TemplateVersionList,
     template_info,
@@ -20,8 +26,9 @@ from framekiln.api.v2.bodies import (
 from framekiln.api.v2.forms import Form, field_error, open_form
 from framekiln.api.v2.openapi_bodies import CREATE_TEMPLATE, RENDER_TEMPLATE
 from framekiln.api.v2.pages import PageParam, page_answer
+from framekiln.services import Services
 from framekiln.videos.templates.model import NewTemplate
-from framekiln.videos.templates.service import MAX_VERSIONS, CreatedTemplate
+from framekiln.videos.templates.service import MAX_VERSIONS, CreatedTemplate, WriteWithTemplate
 
 router = APIRouter(prefix="/v2", tags=["templates"])
 
@@ -46,8 +53,10 @@ async def list_templates(
 )
 async def create_template(request: Request, caller: AuthenticatedCaller) -> TemplateAnswer:
     """Keep a template that can be rendered: it is tried with its own default values."""
-    new = await _read_template(request)
-    return _answer(await services_of(request).v2.templates.create(caller, new))
+    services = services_of(request)
+    new, also_write = await _read_template(request)
+    stored = await services.v2.templates.create(caller, new, also_write=also_write)
+    return await _answer(services, stored)
 
 
 @router.put(
@@ -59,10 +68,15 @@ async def create_template(request: Request, caller: AuthenticatedCaller) -> Temp
 async def update_template(
     request: Request, caller: AuthenticatedCaller, template_id: str
 ) -> TemplateAnswer:
-    """Make a new version of a template; videos of earlier versions stay as they are."""
-    templates = services_of(request).v2.templates
-    await templates.get(caller.organization.id, template_id)
-    return _answer(await templates.update(caller, template_id, await _read_template(request)))
+    """Make a new version of a template; videos of earlier versions stay as they are.
+
+    Destinations belong to all versions. Those that are there stay unless others are sent.
+    """
+    services = services_of(request)
+    await services.v2.templates.get(caller.organization.id, template_id)
+    new, also_write = await _read_template(request)
+    stored = await services.v2.templates.update(caller, template_id, new, also_write=also_write)
+    return await _answer(services, stored)
 
 
 @router.get("/templates/{template_id}/versions", summary="List the versions of a template")
@@ -82,8 +96,9 @@ async def get_template(
     request: Request, caller: AuthenticatedCaller, template_id: str
 ) -> TemplateAnswer:
     """Return a template."""
-    found = await services_of(request).v2.templates.get(caller.organization.id, template_id)
-    return TemplateAnswer(data=template_info(found))
+    services = services_of(request)
+    found = await services.v2.templates.get(caller.organization.id, template_id)
+    return await _answer(services, CreatedTemplate(found, ()))
 
 
 @router.get(
@@ -111,12 +126,14 @@ async def render_template(
     request: Request, caller: AuthenticatedCaller, template_id: str
 ) -> RenderedTemplateAnswer:
     """Fill the template with data; the video is made like any other."""
-    templates = services_of(request).v2.templates
-    await templates.get(caller.organization.id, template_id)
+    services = services_of(request)
+    templates = services.v2.templates
+    template = await templates.get(caller.organization.id, template_id)
     async with open_form(request) as form:
         data = await form.require_json("data")
         version = await read_version(form)
-        also_write = await video_destinations(services_of(request), await form.json("destinations"))
+        sent = await form.json("destinations")
+        also_write = await video_destinations(services, sent, template)
     rendered = await templates.render(
         caller, template_id, data, version=version, also_write=also_write
     )
@@ -151,18 +168,26 @@ async def read_version(form: Form) -> int | None:
     return version
 
 
-async def _read_template(request: Request) -> NewTemplate:
+async def _read_template(request: Request) -> tuple[NewTemplate, WriteWithTemplate | None]:
     async with open_form(request) as form:
-        return NewTemplate(
+        new = NewTemplate(
             name=form.require_text("name", longest=MAX_NAME_CHARS),
             config=await form.require_json("config"),
             inputs=await form.require_json("inputs"),
             default_values=await form.require_json("default_values"),
         )
+        sent = await form.json("destinations")
+        return new, await template_destinations(services_of(request), sent)
 
 
-def _answer(stored: CreatedTemplate) -> TemplateAnswer:
+async def _answer(services: Services, stored: CreatedTemplate) -> TemplateAnswer:
     extra: dict[str, Any] = {}
     if stored.warnings:
         extra["warnings"] = [warning.as_json() for warning in stored.warnings]
-    return TemplateAnswer(data=template_info(stored.template), **extra)
+    details = template_info(stored.template).model_dump()
+    found = await services.destinations.stored(owner_of(stored.template))
+    if found:
+        details["destinations"] = [
+            TemplateDestination(type=each.type, address=each.address) for each in found
+        ]
+    return TemplateAnswer(data=TemplateDetails(**details), **extra)

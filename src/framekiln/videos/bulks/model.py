@@ -36,6 +36,17 @@ class RowStatus(StrEnum):
 
 
 @dataclass(frozen=True)
+class BulkRequest:
+    """A bulk as a caller wants it; nothing of it is validated."""
+
+    rows: Sequence[Mapping[str, Any]]
+    version: int | None = None
+    idempotency_key: str | None = None
+    destinations: Sequence[str] | None = None
+    """The addresses of its own destinations; None for those of the template."""
+
+
+@dataclass(frozen=True)
 class NewBulk:
     """A bulk whose rows are validated."""
 

@@ -1,7 +1,7 @@
 """What owners do with bulks: create them, look at their rows, cancel them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final
 
 from framekiln.db.pool import Connection, Database
@@ -15,6 +15,7 @@ from framekiln.videos.bulks.jobs import start_rows_job
 from framekiln.videos.bulks.model import (
     MAX_RUNNING,
     Bulk,
+    BulkRequest,
     BulkRow,
     BulkStatus,
     CountedBulk,
@@ -29,11 +30,13 @@ from framekiln.videos.errors import (
     VideoNotFound,
 )
 from framekiln.videos.pagination import ListPage, PageNumberRequest
-from framekiln.videos.public_ids import BulkId, VideoId, is_public_id, new_public_id
+from framekiln.videos.public_ids import BulkId, TemplateId, VideoId, is_public_id, new_public_id
 from framekiln.videos.service import Videos
 from framekiln.videos.templates.service import Templates
 
 _ROWS_AT_A_TIME: Final = 500
+
+WriteWithBulk = Callable[[Connection, Bulk], Awaitable[None]]
 
 
 class Bulks:
@@ -58,26 +61,26 @@ class Bulks:
         self,
         caller: Caller,
         template_id: str,
-        rows: Sequence[Mapping[str, Any]],
+        request: BulkRequest,
         *,
-        version: int | None = None,
-        idempotency_key: str | None = None,
+        also_write: WriteWithBulk | None = None,
     ) -> tuple[CountedBulk, bool]:
         """Validate all rows, then store them; return the bulk and whether it is new.
 
-        Nothing is stored if any row is wrong.
+        Nothing is stored if any row is wrong. `also_write` runs in the same transaction.
         """
         organization_id = caller.organization.id
-        template = await self._templates.get_version(organization_id, template_id, version)
-        identity = {"template": template.id, "version": version, "rows": list(rows)}
-        digest = await asyncio.to_thread(sha256_digest, identity)
+        template = await self._templates.get_version(organization_id, template_id, request.version)
+        digest = await asyncio.to_thread(_request_digest, template.id, request)
         # Before the check of the rows: a repeated request is answered at once.
         async with self._database.connection() as connection:
-            first = await self._find_repeated(connection, caller, idempotency_key, digest)
+            first = await self._find_repeated(connection, caller, request.idempotency_key, digest)
         if first is None:
-            await require_valid_rows(template, rows)
-            new = NewBulk(template.id, template.version, rows, digest, idempotency_key)
-            first, is_new = await self._insert(caller, new)
+            await require_valid_rows(template, request.rows)
+            new = NewBulk(
+                template.id, template.version, request.rows, digest, request.idempotency_key
+            )
+            first, is_new = await self._insert(caller, new, also_write)
         else:
             is_new = False
         return await self.get(organization_id, first.id), is_new
@@ -140,7 +143,9 @@ class Bulks:
             for bulk in await store.list_running(connection):
                 await self._jobs.defer(connection, start_rows_job(bulk.id, bulk.organization_id))
 
-    async def _insert(self, caller: Caller, new: NewBulk) -> tuple[Bulk, bool]:
+    async def _insert(
+        self, caller: Caller, new: NewBulk, also_write: WriteWithBulk | None
+    ) -> tuple[Bulk, bool]:
         organization_id = caller.organization.id
         async with self._database.transaction() as connection:
             await store.lock_organization(connection, organization_id)
@@ -159,6 +164,8 @@ class Bulks:
                 bulk_id = BulkId(new_public_id())
                 now = self._clock.now()
                 bulk = await store.insert(connection, bulk_id, new, caller=caller, now=now)
+            if also_write is not None:
+                await also_write(connection, bulk)
             await self._jobs.defer(connection, start_rows_job(bulk.id, organization_id))
         return bulk, True
 
@@ -192,3 +199,14 @@ class Bulks:
         except VideoNotFound:
             # Its owner was faster.
             return
+
+
+def _request_digest(template_id: TemplateId, request: BulkRequest) -> str:
+    identity: dict[str, Any] = {
+        "template": template_id,
+        "version": request.version,
+        "rows": list(request.rows),
+    }
+    if request.destinations is not None:
+        identity["destinations"] = list(request.destinations)
+    return sha256_digest(identity)

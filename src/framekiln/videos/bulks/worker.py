@@ -5,7 +5,7 @@ the next ones, in the same transaction. A row gets its video in the transaction 
 video, so that a worker may die at any moment: no row is lost and none is rendered twice.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Final
 
@@ -31,6 +31,8 @@ from framekiln.videos.templates.service import Templates
 log = structlog.get_logger(__name__)
 
 IsFinal = Callable[[FramekilnError], bool]
+OnRowStarted = Callable[[Connection, Bulk, Video], Awaitable[None]]
+"""Called in the transaction that creates the video of a row."""
 
 _ENDINGS: Final = {
     RenderStatus.COMPLETE: RowStatus.READY,
@@ -56,12 +58,14 @@ class BulkWorker:
         identity: Identity,
         jobs: JobQueue,
         clock: Clock,
+        on_row_started: OnRowStarted,
     ) -> None:
         self._database = database
         self._templates = templates
         self._identity = identity
         self._jobs = jobs
         self._clock = clock
+        self._on_row_started = on_row_started
 
     async def start_rows(
         self, organization_id: OrganizationId, bulk_id: BulkId, *, is_final: IsFinal
@@ -103,6 +107,7 @@ class BulkWorker:
             )
             if not is_taken:
                 raise _RowNotWaiting
+            await self._on_row_started(connection, bulk, video)
 
         try:
             await self._templates.render(

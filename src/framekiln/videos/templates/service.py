@@ -1,5 +1,6 @@
 """The operations on templates: store them, and make videos from them with data."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ from framekiln.composition.templates import (
     open_template,
     template_schema,
 )
-from framekiln.db.pool import Database
+from framekiln.db.pool import Connection, Database
 from framekiln.identity.model import Caller
 from framekiln.kit.clock import Clock
 from framekiln.kit.fair_threads import FairThreads
@@ -25,6 +26,8 @@ from framekiln.videos.templates.remote_checks import RemoteChecks
 from framekiln.videos.templates.work import TemplateWork
 
 MAX_VERSIONS: Final = 10_000
+
+WriteWithTemplate = Callable[[Connection, StoredTemplate], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,13 @@ class Templates:
         self._remote = remote
         self._clock = clock
 
-    async def create(self, caller: Caller, new: NewTemplate) -> CreatedTemplate:
-        """Validate a template, with its own default values, and store it."""
+    async def create(
+        self, caller: Caller, new: NewTemplate, *, also_write: WriteWithTemplate | None = None
+    ) -> CreatedTemplate:
+        """Validate a template, with its own default values, and store it.
+
+        `also_write` runs in the same transaction.
+        """
         kept, warnings = await self._check(caller.organization.id, new)
         async with self._database.transaction() as connection:
             stored = None
@@ -72,9 +80,18 @@ class Templates:
                 template_id = TemplateId(new_public_id())
                 now = self._clock.now()
                 stored = await store.insert(connection, template_id, kept, caller=caller, now=now)
+            if also_write is not None:
+                await also_write(connection, stored)
         return CreatedTemplate(stored, warnings)
 
-    async def update(self, caller: Caller, template_id: str, new: NewTemplate) -> CreatedTemplate:
+    async def update(
+        self,
+        caller: Caller,
+        template_id: str,
+        new: NewTemplate,
+        *,
+        also_write: WriteWithTemplate | None = None,
+    ) -> CreatedTemplate:
         """Validate a new version of a template and store it; earlier ones are kept."""
         template = await self.get(caller.organization.id, template_id)
         kept, warnings = await self._check(caller.organization.id, new)
@@ -89,6 +106,8 @@ class Templates:
                     " create a new template",
                     limit=MAX_VERSIONS,
                 )
+            if also_write is not None:
+                await also_write(connection, stored)
         return CreatedTemplate(stored, warnings)
 
     async def _check(
