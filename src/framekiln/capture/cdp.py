@@ -12,13 +12,16 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from framekiln.capture.errors import BrowserDied, BrowserTimeout, ProtocolError
+from framekiln.capture.errors import BrowserDied, BrowserTimeout, PageOverLimit, ProtocolError
 from framekiln.kit.cancellation import CHECK_EVERY_S, check_cancelled
 
 Params = dict[str, Any]
 Listener = Callable[[Params], None]
 
 _READ_BYTES: Final = 1 << 20
+_MESSAGE_BYTES: Final = 128 << 20
+# What may wait here while the browser reads from us.
+_WAITING_MESSAGES: Final = 4
 
 
 class CdpConnection:
@@ -29,6 +32,8 @@ class CdpConnection:
         self._write_fd = write_fd
         os.set_blocking(read_fd, False)
         os.set_blocking(write_fd, False)
+        self.max_message_bytes = _MESSAGE_BYTES
+        """A page can make the browser send long messages, such as text for its console."""
         self._received = bytearray()
         self._scanned = 0
         self._last_id = 0
@@ -142,6 +147,8 @@ class CdpConnection:
 
     def _next_message(self) -> dict[str, Any] | None:
         end = self._received.find(b"\0", self._scanned)
+        if (len(self._received) if end < 0 else end) > self.max_message_bytes:
+            raise self._too_much()
         if end < 0:
             self._scanned = len(self._received)
             return None
@@ -160,6 +167,14 @@ class CdpConnection:
         if not data:
             raise BrowserDied("the browser closed its pipe")
         self._received += data
+        if len(self._received) > _WAITING_MESSAGES * self.max_message_bytes:
+            raise self._too_much()
+
+    def _too_much(self) -> PageOverLimit:
+        return PageOverLimit(
+            f"the page sent more than {self.max_message_bytes >> 20} MiB at once, for example to"
+            " its console; write less"
+        )
 
     def _write(self, data: bytes) -> None:
         """Write all of it; while the pipe is full, read what the browser sends.

@@ -15,6 +15,12 @@ class FrameStalled(BrowserDied):
     code = "browser_stalled"
 
 
+class InvalidScreenshot(Unavailable):
+    """Chromium sent something else than a picture of its window; a retry gets a new one."""
+
+    code = "invalid_screenshot"
+
+
 class BrowserTimeout(FramekilnError):
     """A command got no response in time; the cause depends on the command."""
 
@@ -72,6 +78,6 @@ class PageCrashed(CompositionFailed):
 
 
 class PageOverLimit(CompositionFailed):
-    """The page used more memory, processes, threads or disk than a browser may."""
+    """The page used more memory, processes, threads or disk, or sent more, than a browser may."""
 
     code = "page_over_limit"

@@ -5,7 +5,6 @@ one in each interval, is also taken as a screenshot and compared. The first diff
 reading for this page. Frames since the last check may be wrong, so the caller starts over.
 """
 
-import base64
 from collections.abc import Callable
 from typing import Final
 
@@ -16,6 +15,7 @@ from framekiln.capture.errors import PageOutOfStep
 from framekiln.capture.framebuffer import Framebuffer, FramebufferNotFound, Pixels, locate
 from framekiln.capture.grab_method import GrabMethod
 from framekiln.capture.page import LOSSLESS, Page
+from framekiln.capture.screenshot import read_png
 
 __all__ = [
     "FrameStrip",
@@ -121,7 +121,7 @@ class Grabber:
         shown = self._page.show(number, at_us, screenshot=LOSSLESS)
         if shown.screenshot is None:
             raise RawPixelsDiffer(f"Chromium gave no screenshot of frame {number}")
-        return self._decode_png(base64.b64decode(shown.screenshot))
+        return self._decode_png(read_png(shown.screenshot, self._page.size))
 
 
 def prepare_grabber(page: Page, decode_png: DecodePng, *, raw: bool) -> tuple[Grabber, str | None]:

@@ -291,6 +291,9 @@ def open_tab(browser: Browser, size: FrameSize, kind: type[AnyPage]) -> Iterator
     the page.
     """
     connection = browser.connection
+    # A screenshot is one message: up to four bytes for each pixel, in base64.
+    picture_bytes = 6 * size.width_px * size.height_px
+    connection.max_message_bytes = max(connection.max_message_bytes, picture_bytes)
     profile = connection.call("Target.createBrowserContext", session=None, within_s=30)[
         "browserContextId"
     ]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from framekiln.capture.cdp import CdpConnection
-from framekiln.capture.errors import BrowserDied, BrowserTimeout, ProtocolError
+from framekiln.capture.errors import BrowserDied, BrowserTimeout, PageOverLimit, ProtocolError
 from framekiln.capture.network import PAGE_URL, PageNetwork, Resource
 from tests.support.timeouts import TIMEOUT_S
 
@@ -240,3 +240,11 @@ def test_time_spent_answering_the_browser_does_not_count(
     browser.send({"method": "Fetch.requestPaused", "params": {}})
     assert browser.connection.wait(asked, "A.a", within_s=TIMEOUT_S) == {"n": 1}
     assert browser.connection.now_s == 0
+
+
+@pytest.mark.parametrize("end", [b"", b'"}\0'])
+def test_a_message_that_is_too_long_is_not_read(browser: Browser, end: bytes) -> None:
+    browser.connection.max_message_bytes = 1 << 12
+    browser.writes(b'{"method":"' + b"x" * (1 << 13) + end)
+    with pytest.raises(PageOverLimit, match="sent more than"):
+        browser.connection.call("A.a", session=None, within_s=TIMEOUT_S)

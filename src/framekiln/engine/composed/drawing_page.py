@@ -1,6 +1,5 @@
 """The page from which layers are drawn: a second tab, put at any time and never filmed."""
 
-import base64
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from framekiln.capture.errors import BrowserTimeout
 from framekiln.capture.framebuffer import Framebuffer, FramebufferNotFound, Pixels, locate
 from framekiln.capture.grabber import GrabMethod
 from framekiln.capture.page import LOSSLESS, Page, open_page
+from framekiln.capture.screenshot import read_png
 from framekiln.composition.document import as_document
 from framekiln.compositor.picture import Plane, Rgba, premultiplied
 from framekiln.compositor.rect import PixelRect
@@ -140,7 +140,7 @@ class DrawingPage:
         if shown.screenshot is None:
             shown = self._page.redraw(screenshot=LOSSLESS)
         assert shown.screenshot is not None
-        return decode_bgra(base64.b64decode(shown.screenshot))
+        return decode_bgra(read_png(shown.screenshot, self._page.size))
 
 
 @contextmanager

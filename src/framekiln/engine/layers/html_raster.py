@@ -4,7 +4,6 @@ All snippets are in one page. They are measured there and packed on sheets of th
 that hundreds need only a few screenshots. The page is opened on first use.
 """
 
-import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.network import PageNetwork
 from framekiln.capture.page import LOSSLESS, FrameSize, Page, open_page
+from framekiln.capture.screenshot import read_png
 from framekiln.composition.document import Document
 from framekiln.composition.layers import PixelSize, Rect
 from framekiln.compositor.picture import Rgba, premultiplied
@@ -203,7 +203,7 @@ def _screenshot(page: Page, *, is_first: bool) -> Pixels:
     if shown.screenshot is None:
         shown = page.redraw(screenshot=LOSSLESS)
     assert shown.screenshot is not None
-    return decode_bgra(base64.b64decode(shown.screenshot))
+    return decode_bgra(read_png(shown.screenshot, page.size))
 
 
 def _sheets(

@@ -4,7 +4,6 @@ Time moves forward only. If frames depend on those before them, the page is show
 to a slice, without capturing its pixels; a declarative page jumps to the slice.
 """
 
-import base64
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.grabber import Grabber, GrabMethod, prepare_grabber
 from framekiln.capture.page import LOSSLESS, FrameSize, Page, PageFacts
+from framekiln.capture.screenshot import read_png
 from framekiln.composition.document import as_document
 from framekiln.engine.audio_clips import AudioClips, PageAudio, audible_clips
 from framekiln.engine.confinement import missing_confinement
@@ -150,7 +150,7 @@ class PageRenderer:
         shown = self.page.show(last, at_us, screenshot=LOSSLESS)
         self.host.check_sources()
         assert shown.screenshot is not None
-        return decode_bgra(base64.b64decode(shown.screenshot))[: self.plan.size.height_px]
+        return decode_bgra(read_png(shown.screenshot, self.page.size))[: self.plan.size.height_px]
 
     def audio_clips(self) -> AudioClips:
         """Return the audio clips after the last frame: scripts may have changed them."""

@@ -4,7 +4,6 @@ A page only moves forward. A page whose frames depend on earlier ones is shown e
 way, and is reopened to go back.
 """
 
-import base64
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import numpy as np
 from framekiln.capture.browser import Browser
 from framekiln.capture.grabber import Grabber, prepare_grabber
 from framekiln.capture.page import LOSSLESS, FrameSize, Page, open_page
+from framekiln.capture.screenshot import read_png
 from framekiln.composition.document import Document
 from framekiln.composition.layers import LayerState, PixelSize
 from framekiln.compositor.picture import Rgba, premultiplied
@@ -166,7 +166,7 @@ class _OpenPage:
         if shown.screenshot is None:
             shown = self._page.redraw(screenshot=LOSSLESS)
         assert shown.screenshot is not None
-        pixels = decode_bgra(base64.b64decode(shown.screenshot))
+        pixels = decode_bgra(read_png(shown.screenshot, self._page.size))
         return premultiplied(pixels[: size.height_px, : size.width_px, [2, 1, 0, 3]])
 
 
