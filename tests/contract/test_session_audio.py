@@ -12,7 +12,8 @@ import pytest
 
 from framekiln.kit.confined.errors import ConfinedKilled
 from framekiln.kit.confined.limits import SessionLimits
-from framekiln.kit.confined.session import SessionPool, SessionSource
+from framekiln.kit.confined.session import SessionPool
+from framekiln.kit.confined.session_source import SessionSource
 from framekiln.kit.ranged_path import BLOCK_BYTES, SparseCopy, ranged_path
 from framekiln.media.audio.decoder import RATE_HZ, ReadAudio, Samples, read_audio
 from framekiln.media.audio.mix import AudioClip, mix

@@ -237,29 +237,43 @@ def test_a_session_that_takes_more_counts_more(make: Callable[..., Sessions]) ->
     assert sessions.budget._used_bytes == 0
 
 
-def test_a_session_that_takes_too_much_goes_on_when_others_have_ended(
+def test_a_request_that_takes_too_much_is_repeated_when_others_have_ended(
     make: Callable[..., Sessions],
 ) -> None:
     sessions = make(memory_bytes=1 << 30)
-    read: list[str] = []
+    # By itself, the request does not end.
+    args = {"mib": 800, "keeps_s": 100_000}
+    answers: list[object] = []
 
     def go_on() -> None:
-        read.append(source.ask({"start": 2})["text"])
+        answers.append(greedy.ask({"do": "keep_memory", "args": args})["found"])
+        answers.append(before.ask({"start": 2})["text"])
 
     with sessions.open(GREEDY) as session:
-        source = session.open(READER, sessions._file, {})
+        before = session.open(READER, sessions._file, {})
+        greedy = session.open(HOSTILE, sessions._file, {})
         with sessions.open(GREEDY) as other:
-            assert take_memory(session, sessions._file) == 800 << 20
             waits = threading.Thread(target=go_on)
             waits.start()
             wait_until(lambda: sessions.waiting == 1)
             # Its child has ended, and the other session goes on meanwhile.
             assert session._process is None
+            assert sessions.budget._used_bytes == GREEDY.counted_bytes
             assert other.open(READER, sessions._file, {}).ask({"start": 1}) == {"text": "b"}
-            assert read == []
+            assert answers == []
+            args["keeps_s"] = 0
         waits.join(TIMEOUT_S)
-        assert read == ["c"]
+        assert answers == [800 << 20, "c"]
         assert session._starts == 1
+        assert sessions.budget._used_bytes == 1 << 30
+
+
+def test_memory_counts_that_a_child_does_not_report(make: Callable[..., Sessions]) -> None:
+    sessions = make(memory_bytes=2 << 30)
+    with sessions.open(GREEDY) as session:
+        source = session.open(HOSTILE, sessions._file, {})
+        source.ask({"do": "lie_about_memory", "args": {"mib": 800}})
+        assert session.open(READER, sessions._file, {}).ask({}) == {"text": "a"}
         assert sessions.budget._used_bytes >= 800 << 20
 
 

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from framekiln.kit.confined import session_child
 from framekiln.kit.confined.slots import SlotMemory
 from framekiln.kit.errors import InvalidInput
 
@@ -67,6 +68,16 @@ class Hostile:
     def take_memory(self, mib: int) -> int:
         """Use so much memory, and give it back."""
         return len(b"1" * (mib << 20))
+
+    def lie_about_memory(self, mib: int) -> int:
+        session_child._peak_bytes = lambda: 1
+        return self.take_memory(mib)
+
+    def keep_memory(self, mib: int, keeps_s: float) -> int:
+        """Use so much memory for so long."""
+        taken = b"1" * (mib << 20)
+        time.sleep(keeps_s)
+        return len(taken)
 
     def leave(self) -> None:
         os._exit(3)

@@ -13,11 +13,8 @@ from typing import Any, Final
 
 from framekiln.kit.closeable import Closeable
 from framekiln.kit.confined.limits import SessionLimits
-from framekiln.kit.confined.session import (
-    ConfinedSession,
-    SessionPool,
-    SessionSource,
-)
+from framekiln.kit.confined.session import ConfinedSession, SessionPool
+from framekiln.kit.confined.session_source import SessionSource
 from framekiln.kit.media_kind import MediaKind
 from framekiln.media.frame_slots import (
     FramePlanes,

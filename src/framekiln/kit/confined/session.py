@@ -21,7 +21,7 @@ import structlog
 
 from framekiln.kit.closeable import Closeable
 from framekiln.kit.confined.budget import ChildBudget, SessionPlace, session_budget
-from framekiln.kit.confined.channel import InvalidAnswer, receive, send
+from framekiln.kit.confined.channel import InvalidAnswer, receive, receive_start, send
 from framekiln.kit.confined.errors import (
     ConfinedFailed,
     ConfinedKilled,
@@ -31,9 +31,9 @@ from framekiln.kit.confined.errors import (
 )
 from framekiln.kit.confined.limits import ResourceLimits, SessionLimits
 from framekiln.kit.confined.session_process import SessionProcess, SessionStarter, signal_of
+from framekiln.kit.confined.session_source import SessionSource
 from framekiln.kit.confined.slots import SharedSlots
 from framekiln.kit.errors import FramekilnError
-from framekiln.kit.ranged_path import MAX_AHEAD, RangedPath, SparseCopy
 
 _MAX_NAME_CHARS: Final = 200
 _MAX_STARTS: Final = 6
@@ -48,6 +48,10 @@ class _ChildCrashed(Exception):
 
     def __init__(self, code: int | None) -> None:
         self.code = code
+
+
+class _MemoryNeeded(Exception):
+    """The child takes more in a request than the budget has left."""
 
 
 class SessionPool:
@@ -87,7 +91,7 @@ class ConfinedSession(Closeable):
 
     def open(
         self, kind: str, path: Path, args: Mapping[str, Any], *, name: str | None = None
-    ) -> "SessionSource":
+    ) -> SessionSource:
         """Open a source with a class of the child, "package.module:Class" (`ServedSource`).
 
         `name` is what errors call the source. The caller closes it.
@@ -107,7 +111,7 @@ class ConfinedSession(Closeable):
             finally:
                 self._place.leave()
 
-    def ask(self, source: "SessionSource", request: dict[str, Any]) -> dict[str, Any]:
+    def ask(self, source: SessionSource, request: dict[str, Any]) -> dict[str, Any]:
         """Send one request about a source and return the answer."""
 
         def exchange() -> dict[str, Any]:
@@ -117,7 +121,7 @@ class ConfinedSession(Closeable):
         with self._lock:
             return self._repeat_crash(source, exchange)
 
-    def share(self, source: "SessionSource") -> None:
+    def share(self, source: SessionSource) -> None:
         """Give the child the memory of a source."""
 
         def exchange() -> None:
@@ -129,20 +133,20 @@ class ConfinedSession(Closeable):
         with self._lock:
             self._repeat_crash(source, exchange)
 
-    def forget(self, source: "SessionSource") -> None:
+    def forget(self, source: SessionSource) -> None:
         """Close a source in the child."""
         with self._lock:
             if self._open.pop(source.number, None) is not None and self._process is not None:
-                # After a crash it is closed, too; other sources are opened again.
-                with suppress(_ChildCrashed):
+                # Without its child it is closed, too; other sources are opened again.
+                with suppress(_ChildCrashed, _MemoryNeeded):
                     self._exchange(source, {"do": "close"})
 
-    def _repeat_crash(self, source: "SessionSource", exchange: Callable[[], ResultT]) -> ResultT:
+    def _repeat_crash(self, source: SessionSource, exchange: Callable[[], ResultT]) -> ResultT:
         """Return what `exchange` returns, the second time if the child crashes the first time."""
         with suppress(_ChildCrashed):
-            return exchange()
+            return self._repeat_with_memory(exchange)
         try:
-            return exchange()
+            return self._repeat_with_memory(exchange)
         except _ChildCrashed as crash:
             ended_by = signal_of(crash.code)
             reason = f"exit code {crash.code}" if ended_by is None else ended_by.name
@@ -152,12 +156,25 @@ class ConfinedSession(Closeable):
                 signal=reason,
             ) from None
 
-    def _ensure_open(self, source: "SessionSource") -> dict[str, Any]:
+    def _repeat_with_memory(self, exchange: Callable[[], ResultT]) -> ResultT:
+        """Return what `exchange` returns; once more, when others have ended, if it needs memory."""
+        try:
+            return exchange()
+        except _MemoryNeeded:
+            # It may need all that it is allowed; then it need not wait a third time.
+            self._place.note_memory(self._limits.memory_bytes)
+            self._wait_again()
+            return exchange()
+
+    def _wait_again(self) -> None:
+        """Give the place back, to go on in a new child when others have ended."""
+        self.close()
+        self._starts -= 1
+
+    def _ensure_open(self, source: SessionSource) -> dict[str, Any]:
         """Open a source, unless it is; return its facts."""
         if self._place.must_wait():
-            # It goes on in a new child, when others have ended.
-            self.close()
-            self._starts -= 1
+            self._wait_again()
         if source.number in self._open:
             self._open.move_to_end(source.number)
             return source.facts
@@ -175,7 +192,7 @@ class ConfinedSession(Closeable):
             self._send_memory(source)
         return facts
 
-    def _make_room(self, source: "SessionSource") -> None:
+    def _make_room(self, source: SessionSource) -> None:
         """Close other sources, least recently used first, until this one is within the limits."""
         others = [each for each in self._open.values() if each is not source]
         used_bytes = sum(each.shared_bytes for each in (*others, source))
@@ -187,12 +204,12 @@ class ConfinedSession(Closeable):
             del self._open[oldest.number]
             self._exchange(oldest, {"do": "close"})
 
-    def _send_memory(self, source: "SessionSource") -> None:
+    def _send_memory(self, source: SessionSource) -> None:
         memory = source.memory = SharedSlots(source.slot_bytes, source.slots)
         words = {"do": "share", "slot_bytes": memory.slot_bytes, "slots": memory.slots}
         self._exchange(source, words, memory.file)
 
-    def _start(self, source: "SessionSource") -> None:
+    def _start(self, source: SessionSource) -> None:
         if self._process is not None:
             return
         if self._starts >= _MAX_STARTS:
@@ -234,7 +251,7 @@ class ConfinedSession(Closeable):
             process.close()
 
     def _exchange(
-        self, source: "SessionSource", words: dict[str, Any], file: int | None = None
+        self, source: SessionSource, words: dict[str, Any], file: int | None = None
     ) -> dict[str, Any]:
         """Send a message and return the result; fetch what the child asks for meanwhile."""
         deadline = time.monotonic() + self._limits.request_s
@@ -243,44 +260,54 @@ class ConfinedSession(Closeable):
         channel = self._process.channel
         try:
             send(channel, {"source": source.number, **words}, deadline, file=file)
-            while "fetch" in (answer := receive(channel, deadline)):
+            if self._process.pid is None:
+                self._process.pid = receive_start(channel, deadline)
+            while "fetch" in (answer := receive(channel, deadline, self._count_memory)):
                 begun = time.monotonic()
                 end, failed = source.fetch(answer["fetch"])
                 failure = failure or failed
                 send(channel, {} if end is None else {"end": end}, deadline)
                 deadline += time.monotonic() - begun
         except TimeoutError:
-            self._fail(source, f"took more than {self._limits.request_s:g} s for one request")
+            self.fail(source, f"took more than {self._limits.request_s:g} s for one request")
         except (EOFError, OSError):
             self._raise_end(source)
         except InvalidAnswer as error:
-            self._fail(source, f"gave an invalid answer: {error}")
+            self.fail(source, f"gave an invalid answer: {error}")
         except BaseException:
             # The child is in the middle of an answer.
             self._stop()
             raise
         self._place.note_memory(answer.get("peak_bytes"))
+        self._place.note_memory(self._process.peak_bytes())
         if failure is not None:
             raise failure
         return self._result(source, answer)
 
-    def _result(self, source: "SessionSource", answer: dict[str, Any]) -> dict[str, Any]:
+    def _count_memory(self) -> None:
+        """Count what the child takes, in the middle of a request."""
+        if self._process is not None:
+            self._place.note_memory(self._process.peak_bytes())
+        if self._place.must_wait():
+            raise _MemoryNeeded
+
+    def _result(self, source: SessionSource, answer: dict[str, Any]) -> dict[str, Any]:
         result, error = answer.get("result"), answer.get("error")
         if isinstance(result, dict):
             return result
         if not isinstance(error, dict):
-            self._fail(source, "gave an invalid answer: neither a result nor an error")
+            self.fail(source, "gave an invalid answer: neither a result nor an error")
         if "limit" in error:
             limit = str(error["limit"])[:40]
-            self._fail(source, f"exceeded a limit ({limit})", kind=SourceKillsDecoder, limit=limit)
+            self.fail(source, f"exceeded a limit ({limit})", kind=SourceKillsDecoder, limit=limit)
         rebuilt = rebuild_error(error, source.kind)
         if isinstance(rebuilt, ConfinedFailed):
-            self._fail(source, f"failed: {rebuilt.message}")
+            self.fail(source, f"failed: {rebuilt.message}")
         raise rebuilt
 
-    def _fail(
+    def fail(
         self,
-        source: "SessionSource",
+        source: SessionSource,
         what: str,
         *,
         kind: type[ConfinedKilled] = ConfinedKilled,
@@ -292,7 +319,7 @@ class ConfinedSession(Closeable):
         log.warning("confined.session_failed", kind=source.kind, what=what, complaints=complaints)
         raise kind(f"{source.name}: the decoder {what}, and was stopped", **details)
 
-    def _raise_end(self, source: "SessionSource") -> NoReturn:
+    def _raise_end(self, source: SessionSource) -> NoReturn:
         """Raise for a child that ended without an answer."""
         process = self._process
         code = process.wait() if process is not None else None
@@ -308,93 +335,3 @@ class ConfinedSession(Closeable):
                 limit="cpu_s",
             )
         raise _ChildCrashed(code)
-
-
-class SessionSource:
-    """A source that is open in a session, or opened again when it is needed."""
-
-    def __init__(
-        self,
-        session: ConfinedSession,
-        number: int,
-        kind: str,
-        path: Path,
-        args: dict[str, Any],
-        name: str,
-    ) -> None:
-        self.number = number
-        self.kind = kind
-        self.path = path
-        self.args = args
-        self.name = name
-        self.facts: dict[str, Any] = {}
-        """What the child reported when it opened the source. Not trusted: check before use."""
-        self.memory: SharedSlots | None = None
-        """None while it is closed in the child."""
-        self.slot_bytes = self.slots = 0
-        self._session = session
-
-    @property
-    def shared_bytes(self) -> int:
-        """The size of its memory."""
-        return self.slot_bytes * self.slots
-
-    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Send a request and return the answer. Not trusted: check before use."""
-        return self._session.ask(self, request)
-
-    def share(self, *, slot_bytes: int, slots: int) -> None:
-        """Make memory that the child may write, for frames or samples."""
-        self.slot_bytes, self.slots = slot_bytes, slots
-        self._session.share(self)
-
-    def slot(self, answer: Mapping[str, Any]) -> memoryview:
-        """Return the slot that an answer names; raise if there is none such.
-
-        It stays as it is until the child has written all the others.
-        """
-        number = answer.get("slot")
-        assert self.memory is not None, "call `share` first"
-        if type(number) is not int or not 0 <= number < self.memory.slots:
-            self.refuse("no such slot")
-        return self.memory.slot(number)
-
-    def refuse(self, why: str) -> NoReturn:
-        """Raise for an answer that is wrong; the child is killed."""
-        self._session._fail(self, f"gave an invalid answer: {why}")
-
-    def close(self) -> None:
-        """Close it in the child, and free the memory once nobody uses its slots."""
-        self._session.forget(self)
-        self.memory = None
-
-    def open_file(self) -> int:
-        """Return a descriptor of the file, for the child."""
-        blocks = self._sparse_copy()
-        if blocks is not None:
-            return blocks.open()
-        return os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-
-    def present(self) -> str | None:
-        """Return which blocks of a remote file are present; None for a whole file."""
-        blocks = self._sparse_copy()
-        return None if blocks is None else blocks.present().hex()
-
-    def fetch(self, asked: object) -> tuple[int | None, FramekilnError | None]:
-        """Fetch a block that the child asked for; return the end of the present blocks."""
-        blocks = self._sparse_copy()
-        match asked:
-            case [self.number, int(block), int(ahead)] if blocks is not None:
-                count = len(blocks.present())
-                if not 0 <= block < count or not 1 <= ahead <= MAX_AHEAD:
-                    raise InvalidAnswer("it asked for a part outside of the source")
-            case _:
-                raise InvalidAnswer("it asked for a part of another source")
-        try:
-            return blocks.fetch(block, ahead), None
-        except FramekilnError as error:
-            return None, error
-
-    def _sparse_copy(self) -> SparseCopy | None:
-        blocks = self.path.blocks if isinstance(self.path, RangedPath) else None
-        return blocks if isinstance(blocks, SparseCopy) else None

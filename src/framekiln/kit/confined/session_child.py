@@ -22,6 +22,8 @@ from framekiln.kit.confined.slots import SlotMemory
 from framekiln.kit.ranged_path import BLOCK_BYTES, ranged_path
 
 MAX_FILES: Final = 1
+STARTED: Final = b"\1"
+"""Sent first, so that the parent learns the process id."""
 
 
 class ServedSource(Protocol):
@@ -57,6 +59,7 @@ class _Server:
 
     def run(self) -> None:
         """Answer requests until there are none."""
+        self._channel.sendall(STARTED)
         while (received := self.receive()) is not None:
             _limit_cpu(self._request_cpu_s)
             try:

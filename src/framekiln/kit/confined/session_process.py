@@ -53,6 +53,8 @@ class SessionProcess:
     send_signal: Callable[[signal.Signals], None]
     output: int
     """The read end of its standard error, which never blocks either side."""
+    pid: int | None = None
+    """Known when the child has started; another process may have it after its end."""
     _ended: threading.Event = field(default_factory=threading.Event)
     _code: int | None = None
 
@@ -70,6 +72,15 @@ class SessionProcess:
         """Return its exit code, once it has ended; None if that takes too long."""
         self._ended.wait(_LEAVING_S)
         return self._code
+
+    def peak_bytes(self) -> int | None:
+        """Return the most memory that it has taken, as the kernel counts it; None if unknown."""
+        try:
+            status = Path(f"/proc/{self.pid}/status").read_text()
+        except OSError:
+            return None
+        _, found, after = status.partition("VmHWM:")
+        return int(after.split(maxsplit=1)[0]) << 10 if found else None
 
     def error_output(self) -> str:
         """Return the last part of its standard error."""
@@ -311,6 +322,8 @@ def _new_process(
 ) -> tuple[SessionProcess, socket.socket, Any]:
     """Return a process that is not yet started, and the two files that it is given."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    # Says which process sends.
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
     output, complaints = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     return SessionProcess(ours, send, output), theirs, os.fdopen(complaints, "wb", buffering=0)
 

@@ -7,7 +7,7 @@ of `segments/tasks` instead.
 from pathlib import Path
 from typing import Any, Final
 
-from framekiln.kit.confined.session import SessionSource
+from framekiln.kit.confined.session_source import SessionSource
 from framekiln.kit.confined.slots import SlotMemory
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.segments.outline import make_outline
