@@ -19,8 +19,9 @@ from framekiln.capture.errors import PageOverLimit
 from framekiln.capture.network import PageNetwork, Resource, no_resources
 from framekiln.capture.page import FrameSize, Page, open_page
 from framekiln.capture.process_tree import descendants, processes_of_type
-from framekiln.capture.sandbox import STRANGER_ID, Confinement, strongest_confinement
+from framekiln.capture.sandbox import Confinement, strongest_confinement
 from framekiln.cli.doctor_checks import CheckState, check_confinement
+from framekiln.kit.account import STRANGER_ID
 from framekiln.settings import Settings
 from tests.support.browser_tab import BrowserTab, open_tab
 from tests.support.raw_pixels import require_raw_pixels

@@ -16,12 +16,8 @@ from typing import Any
 from framekiln.capture.browser import find_chromium
 from framekiln.capture.browser_limits import BrowserLimits
 from framekiln.capture.cdp import CdpConnection
-from framekiln.capture.sandbox import (
-    STRANGER_ID,
-    Confinement,
-    chromium_environment,
-    confined_command,
-)
+from framekiln.capture.sandbox import Confinement, chromium_environment, confined_command
+from framekiln.kit.account import STRANGER_ID
 from tests.support.timeouts import TIMEOUT_S
 
 FLAGS = (

@@ -24,7 +24,6 @@ from framekiln.capture.cdp import CdpConnection
 from framekiln.capture.errors import BrowserDied, BrowserMissing
 from framekiln.capture.process_tree import ProcessTree, descendants, lower_priority, process_type
 from framekiln.capture.sandbox import (
-    STRANGER_ID,
     Confinement,
     chromium_environment,
     confined_command,
@@ -32,6 +31,7 @@ from framekiln.capture.sandbox import (
     strongest_confinement,
 )
 from framekiln.capture.watchdog import Watchdog
+from framekiln.kit.account import STRANGER_ID
 from framekiln.kit.control_group import (
     ControlGroup,
     NoControlGroups,

@@ -19,6 +19,7 @@ from typing import Final
 
 from framekiln.capture.browser_limits import BrowserLimits
 from framekiln.capture.system_calls import chromium_filter
+from framekiln.kit.account import STRANGER_ID
 from framekiln.kit.confined.limits import is_realtime
 
 
@@ -44,8 +45,6 @@ _READABLE: Final = (
     "/var/cache/fontconfig",
     "/usr/local/share/fonts",
 )
-# A user id for Chromium only: as `nobody`, a page that escapes could reach the database server.
-STRANGER_ID: Final = 64113
 _LINKS: Final = (("usr/lib", "/lib"), ("usr/lib64", "/lib64"), ("usr/bin", "/bin"))
 _PROFILE_INSIDE: Final = "/tmp/profile"  # noqa: S108
 _PATH: Final = "/usr/local/bin:/usr/bin:/bin"

@@ -172,14 +172,19 @@ def blob_folder(settings: Settings) -> Path | None:
     return Path(unquote(urlsplit(url).path)) if scheme == "file" else None
 
 
+def code_paths() -> list[Path]:
+    """Return where our code and Python are."""
+    package = Path(__file__).resolve().parents[2]
+    python = (Path(p) for p in (sys.prefix, sys.base_prefix))
+    return [package, *python, Path(sys.executable).resolve().parent]
+
+
 def _needed_paths(settings: Settings) -> list[Path]:
     """Return the paths outside the system's folders that processes of the account use."""
-    package = Path(__file__).resolve().parents[2]
-    python = [Path(p) for p in (sys.prefix, sys.base_prefix)]
     given = (blob_folder(settings), settings.fetch_ca_file, settings.speech_models)
     model = Path(settings.speech_model)
     elsewhere = [
-        *(package, *python, Path(sys.executable).resolve().parent, Path(tempfile.gettempdir())),
+        *(*code_paths(), Path(tempfile.gettempdir())),
         *(path.absolute() for path in given if path),
         *([model] if model.is_absolute() else []),
     ]

@@ -1,15 +1,12 @@
-"""The input of `framekiln render`: a page with its folder, a folder, a bundle or standard input."""
+"""The input of `framekiln render`: a page with its folder, a folder or a bundle."""
 
 import shutil
 import stat
-import sys
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from framekiln.cli.json_input import read_object
-from framekiln.engine.page.render_data import render_data_json
 from framekiln.engine.site import PageFolder, Site
 from framekiln.kit.errors import InvalidInput
 from framekiln.renders.bundle import (
@@ -33,9 +30,7 @@ class Composition:
 
 
 def read_composition(named: Path, *, scratch: Path) -> Composition:
-    """Return the composition; `-` is standard input, and a bundle is unpacked in `scratch`."""
-    if str(named) == "-":
-        return Composition(_decoded(named, sys.stdin.buffer.read()), None)
+    """Return the composition; a bundle is unpacked in `scratch`."""
     page = named / "index.html" if named.is_dir() else named
     if named.is_dir() and not page.is_file():
         raise InvalidInput(f"{named} has no index.html: name the page, or a folder that has one")
@@ -48,12 +43,6 @@ def read_composition(named: Path, *, scratch: Path) -> Composition:
     except OSError as error:
         raise InvalidInput(f"cannot read {page}: {error}") from error
     return Composition(html, PageFolder(page.absolute().parent, html))
-
-
-def read_data(text: str | None, file: Path | None) -> str | None:
-    """Return the render data of `--data` or `--data-file` as JSON."""
-    found = read_object(text, file)
-    return None if found is None else render_data_json(found)
 
 
 def _decoded(page: Path, data: bytes) -> str:

@@ -5,7 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-from framekiln.engine.film_order import MAX_DURATION_MS
+from framekiln.engine.film_bounds import MAX_DURATION_MS
 from framekiln.kit.errors import InvalidInput
 from framekiln.media.film_containers import FILM_CONTAINERS
 from framekiln.media.images.still_formats import JpegFormat, PngFormat, StillFormat, WebpFormat

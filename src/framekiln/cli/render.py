@@ -1,54 +1,27 @@
 """`framekiln render`: renders a composition without a server or a database."""
 
-import re
 import signal
-from collections.abc import Sequence
-from dataclasses import replace
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from tempfile import NamedTemporaryFile, TemporaryDirectory
+from tempfile import NamedTemporaryFile
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from framekiln.capture.browser import open_browser
-from framekiln.capture.browser_limits import BrowserLimits
-from framekiln.capture.network import PAGE_URL
-from framekiln.cli import layer_configs
-from framekiln.cli.compositions import read_composition, read_data
-from framekiln.cli.confinement import require_confinement
 from framekiln.cli.environment import load_settings
+from framekiln.cli.film_account import film_account, make_film_as
+from framekiln.cli.film_request import FilmRequest, read_data
 from framekiln.cli.output import JsonFlag, write_json
 from framekiln.cli.output_formats import format_of, read_time, still_format
 from framekiln.composition.render_preset import RenderPreset
-from framekiln.engine.assets import Assets, FetchedAssets
-from framekiln.engine.film import FilmResult, make_film, make_still
-from framekiln.engine.film_order import (
-    MAX_DURATION_MS,
-    MAX_SIDE_PX,
-    FilmLimits,
-    FilmOrder,
-    PageMethod,
-    StillMoment,
-)
-from framekiln.engine.site import PageFolder, SiteAssets
-from framekiln.kit.errors import CompositionFailed, InvalidInput
-from framekiln.kit.fetch import GuardedFetcher
-from framekiln.media.images.still_formats import StillFormat
-from framekiln.playback.page_player import PlayerWithoutService
-from framekiln.settings import Settings
+from framekiln.engine.film_bounds import MAX_DURATION_MS, MAX_SIDE_PX
+from framekiln.kit.errors import InvalidInput
 from framekiln.timeline import exact_rate
 
 Side = Annotated[int | None, typer.Option(min=2, max=MAX_SIDE_PX, help="Size in pixels.")]
-# Replaces names of request fields in messages of the engine, but not attributes of a page, and the
-# address of the composition's folder.
-_OPTIONS = (
-    (re.compile(re.escape(PAGE_URL)), ""),
-    (re.compile(r"(?<![\w-])duration_ms(?!\w)"), "--duration-ms"),
-    (re.compile(r"ask for width and height"), "give --width and --height"),
-)
 
 
 def render(
@@ -110,141 +83,65 @@ def render(
         raise InvalidInput("--preset works only for films: a still has no preset")
     if not output.absolute().parent.is_dir():
         raise InvalidInput(f"--output: there is no folder {output.absolute().parent}")
-    order = FilmOrder(
+    request = FilmRequest(
+        composition=composition,
+        page=_typed_page() if str(composition) == "-" else None,
+        format=format_,
         width_px=_side("--width", width, is_film=still is None),
         height_px=_side("--height", height, is_film=still is None),
         fps=None if fps is None else _rate(fps),
         duration_ms=duration_ms,
-        still=_moment(at, still, duration_ms=duration_ms, is_transparent=transparent),
-        container=format_ if still is None else "mp4",
+        at_ms=_moment_ms(at, is_film=still is None, duration_ms=duration_ms),
+        is_transparent=transparent,
         preset=preset,
         data=read_data(data, data_file),
-        page_method=PageMethod(settings.page_method),
     )
-    require_confinement(settings)
-    with TemporaryDirectory(prefix="framekiln-assets-") as folder:
-        order, warnings = _with_composition(order, composition, settings, scratch=Path(folder))
-        film = _make(order, output, settings, still=still, quiet=as_json)
-    warnings = (*warnings, *film.record.warnings)
-    _show(film, output, order.still, warnings, as_json=as_json)
+    account = film_account(settings)
+    if account.is_ours:
+        # Imported here, because root does not need it.
+        from framekiln.cli.local_film import make_local_film  # noqa: PLC0415
+
+        with _beside(output) as unfinished:
+            facts = make_local_film(request, unfinished, settings, quiet=as_json)
+    else:
+        facts = make_film_as(account, request, output, settings, quiet=as_json)
+    _show(facts, output, as_json=as_json)
 
 
-def _with_composition(
-    order: FilmOrder, named: Path, settings: Settings, *, scratch: Path
-) -> tuple[FilmOrder, tuple[str, ...]]:
-    """Return the order with what is named, and warnings about it."""
-    fetcher = GuardedFetcher(settings.fetch_allow, ca_file=settings.fetch_ca_file)
-    assets: Assets = FetchedAssets(fetcher, scratch)
-    if named.suffix.lower() == layer_configs.ENDING:
-        return _with_layers(order, named, assets)
-    found = read_composition(named, scratch=scratch)
-    if found.site is not None:
-        assets = SiteAssets(found.site, assets)
-    service = PlayerWithoutService(scratch)
-    return replace(order, html=found.html, site=found.site, assets=assets, service=service), ()
-
-
-def _with_layers(
-    order: FilmOrder, named: Path, assets: Assets
-) -> tuple[FilmOrder, tuple[str, ...]]:
-    """Return the order for a layer config, which has its own size, frame rate and length."""
-    fields = {
-        "--width": (order.width_px, "dimensions"),
-        "--height": (order.height_px, "dimensions"),
-        "--fps": (order.fps, "fps"),
-        "--duration-ms": (order.duration_ms, "duration"),
-    }
-    for option, (value, field) in fields.items():
-        if value is not None:
-            raise InvalidInput(f"{option} works only for pages: set {field} in {named}")
-    moment = order.still
-    read = layer_configs.read_layer_config(
-        named,
-        data=order.data,
-        extension=order.container if moment is None else "png",
-        at_ms=None if moment is None else moment.at_ms,
-    )
-    config = read.config
-    if order.preset is not RenderPreset.STANDARD:
-        config = replace(config, preset=order.preset)
-    folder = PageFolder(named.absolute().parent, page="")
-    order = replace(order, layers=config, data=None, assets=SiteAssets(folder, assets))
-    return order, tuple(f"{each.path}: {each.message}" for each in read.warnings)
-
-
-def _make(
-    order: FilmOrder, output: Path, settings: Settings, *, still: StillFormat | None, quiet: bool
-) -> FilmResult:
-    """Write a temporary file next to the output and rename it, so that it appears complete."""
-    limits = FilmLimits.of(settings)
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with (
-        Progress(*columns, TimeRemainingColumn(), console=console, disable=quiet) as bar,
-        NamedTemporaryFile(dir=output.absolute().parent, prefix=f".{output.name}.") as beside,
-        open_browser(limits=BrowserLimits.of(settings)) as browser,
-    ):
-        task = bar.add_task("rendering", total=None if still is None else 1)
-
-        def report(done: int, count: int) -> None:
-            bar.update(task, completed=done, total=count)
-
+@contextmanager
+def _beside(output: Path) -> Iterator[Path]:
+    """Provide a temporary file next to the output and rename it, so that it appears complete."""
+    with NamedTemporaryFile(dir=output.absolute().parent, prefix=f".{output.name}.") as beside:
         unfinished = Path(beside.name)
-        try:
-            if still is None:
-                film = make_film(order, browser, unfinished, limits=limits, report=report)
-            else:
-                film = make_still(order, browser, unfinished, still, limits=limits)
-                report(1, 1)
-        except CompositionFailed as error:
-            raise _in_options(error) from error
+        yield unfinished
         finished = unfinished.with_name(f"{unfinished.name}.whole")
         finished.hardlink_to(unfinished)
         finished.chmod(0o644)
         finished.replace(output)
-    return film
 
 
-def _show(
-    film: FilmResult,
-    output: Path,
-    moment: StillMoment | None,
-    warnings: Sequence[str],
-    *,
-    as_json: bool,
-) -> None:
-    for warning in warnings:
+def _show(facts: dict[str, Any], output: Path, *, as_json: bool) -> None:
+    for warning in facts["warnings"]:
         typer.echo(f"warning: {warning}", err=True)
-    size, timeline = film.plan.size, film.plan.timeline
-    length = {"frames": timeline.frame_count, "duration_ms": timeline.duration_ms}
-    facts: dict[str, Any] = {
-        "output": str(output),
-        "width": size.width_px,
-        "height": size.height_px,
-        "fps": str(timeline.fps),
-        **(length if moment is None else {"at_ms": moment.at_ms}),
-        "grabbing": film.record.grabbing,
-        "fallback_reason": film.record.fallback_reason,
-        "composed_frames": film.record.composed_frames,
-        "filmed_reason": film.record.filmed_reason,
-        "warnings": list(warnings),
-        "missing_confinement": list(film.record.missing_confinement),
-    }
+    size = f"{facts['width']}x{facts['height']}"
     if as_json:
-        write_json(facts)
-    elif moment is None:
-        typer.echo(
-            f"{output}: {timeline.frame_count} frames, {size.width_px}x{size.height_px},"
-            f" {timeline.fps} fps"
-        )
+        write_json({"output": str(output), **facts})
+    elif "frames" in facts:
+        typer.echo(f"{output}: {facts['frames']} frames, {size}, {facts['fps']} fps")
     else:
-        typer.echo(f"{output}: {size.width_px}x{size.height_px}, at {moment.at_ms} ms")
+        typer.echo(f"{output}: {size}, at {facts['at_ms']} ms")
 
 
-def _moment(
-    at: str | None, still: StillFormat | None, *, duration_ms: int | None, is_transparent: bool
-) -> StillMoment | None:
-    if still is None:
+def _typed_page() -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"cannot read -: {error}") from error
+
+
+def _moment_ms(at: str | None, *, is_film: bool, duration_ms: int | None) -> int | None:
+    """Return the time of a still; None for a film."""
+    if is_film:
         if at is not None:
             raise InvalidInput(
                 "--at works only for stills: --output must end in .png, .jpg or .webp"
@@ -252,15 +149,7 @@ def _moment(
         return None
     if duration_ms is not None:
         raise InvalidInput("--duration-ms works only for films: use --at for the time of a still")
-    return StillMoment(0 if at is None else read_time(at), is_transparent)
-
-
-def _in_options(error: CompositionFailed) -> CompositionFailed:
-    """Return the error with the names of the command's options."""
-    message = error.message
-    for field, option in _OPTIONS:
-        message = field.sub(option, message)
-    return type(error)(message, **error.details)
+    return 0 if at is None else read_time(at)
 
 
 def _side(option: str, value: int | None, *, is_film: bool) -> int | None:

@@ -15,8 +15,6 @@ from framekiln.settings import Settings
 
 DEFAULT_SIZE = FrameSize(1280, 720)
 DEFAULT_FPS = Fraction(30)
-MAX_DURATION_MS = 6 * 60 * 60 * 1000
-MAX_SIDE_PX = 8192
 
 
 class PageMethod(StrEnum):

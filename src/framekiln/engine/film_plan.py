@@ -20,11 +20,10 @@ from framekiln.engine.audio_clips import (
     audible_clips,
 )
 from framekiln.engine.errors import LengthUnknown
+from framekiln.engine.film_bounds import MAX_DURATION_MS, MAX_SIDE_PX
 from framekiln.engine.film_order import (
     DEFAULT_FPS,
     DEFAULT_SIZE,
-    MAX_DURATION_MS,
-    MAX_SIDE_PX,
     FilmOrder,
 )
 from framekiln.kit.errors import InvalidInput

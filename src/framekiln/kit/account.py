@@ -20,6 +20,9 @@ from framekiln.kit.errors import InvalidInput, Unavailable
 
 SERVICE_ID: Final = 64112
 DATABASE_ID: Final = 64111
+# For what needs nothing of the service: `framekiln render`, and Chromium that root starts. As
+# `nobody`, a page that escapes could reach others' processes.
+STRANGER_ID: Final = 64113
 _PRIVATE_FOLDER: Final = 0o700
 _PRIVATE_FILE: Final = 0o600
 _GROUP_MAY_ENTER: Final = 0o710

@@ -37,15 +37,33 @@ def open_path_view(paths: Iterable[Path]) -> None:
     closed = closed_folders(wanted)
     if not closed:
         return
-    libc = ctypes.CDLL(None, use_errno=True)
-    _check(libc.unshare(_CLONE_NEWNS), "unshare")
-    # Mounts of the machine still arrive here; ours do not leave.
-    _mount(libc, None, Path("/"), None, _MS_REC | _MS_SLAVE)
+    libc = enter_mount_namespace()
     here = Path.cwd()
     for folder in closed:
         _rebuild(libc, folder, _outermost(path for path in wanted if folder in path.parents))
     # The current folder is still the covered one.
     os.chdir(here if here.is_dir() else "/")
+
+
+def enter_mount_namespace() -> ctypes.CDLL:
+    """Give this process mounts of its own; return the C library. Raises `OSError`."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    check_call(libc.unshare(_CLONE_NEWNS), "unshare")
+    # Mounts of the machine still arrive here; ours do not leave.
+    _mount(libc, None, Path("/"), None, _MS_REC | _MS_SLAVE)
+    return libc
+
+
+def bind_mount(libc: ctypes.CDLL, descriptor: int, path: Path) -> None:
+    """Show what is open as `descriptor` at `path`, too."""
+    _mount(libc, f"/proc/self/fd/{descriptor}", path, None, _MS_BIND | _MS_REC)
+
+
+def check_call(result: int, action: str) -> None:
+    """Raise `OSError` if a call of the C library has failed."""
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{action}: {os.strerror(number)}")
 
 
 def _rebuild(libc: ctypes.CDLL, folder: Path, paths: list[Path]) -> None:
@@ -63,7 +81,7 @@ def _rebuild(libc: ctypes.CDLL, folder: Path, paths: list[Path]) -> None:
                 path.mkdir()
             else:
                 path.touch()
-            _mount(libc, f"/proc/self/fd/{descriptor}", path, None, _MS_BIND | _MS_REC)
+            bind_mount(libc, descriptor, path)
             os.close(descriptor)
     finally:
         os.umask(umask)
@@ -89,10 +107,4 @@ def _mount(
     words = [None if word is None else os.fsencode(word) for word in (source, target, kind)]
     data = None if options is None else options.encode()
     result = libc.mount(*words, ctypes.c_ulong(flags), data)
-    _check(result, f"mount {target}")
-
-
-def _check(result: int, action: str) -> None:
-    if result != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{action}: {os.strerror(number)}")
+    check_call(result, f"mount {target}")

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from framekiln.cli.compositions import read_composition, read_data
+from framekiln.cli.compositions import read_composition
+from framekiln.cli.film_request import read_data
 from framekiln.engine.assets import NoAssets
 from framekiln.engine.page.external_runtime import contains_runtime
 from framekiln.engine.site import SiteAssets

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from framekiln.api.unknown_fields import RequestBody
 from framekiln.api.v1.numbers import NUMBER, WHOLE
 from framekiln.composition.render_preset import RenderPreset
-from framekiln.engine.film_order import MAX_DURATION_MS, MAX_SIDE_PX
+from framekiln.engine.film_bounds import MAX_DURATION_MS, MAX_SIDE_PX
 from framekiln.engine.film_plan import DEFAULT_SLICE_MS
 from framekiln.kit.clock import iso
 from framekiln.kit.errors import InvalidInput
