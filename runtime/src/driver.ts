@@ -18,6 +18,8 @@ type TimedPlace = Place<TimedElement>;
 export class Driver {
   private readonly animations = new AnimationDriver();
   private readonly natives: NativeMedia | null;
+  /** Calls the function that runs the tasks of a frame; returns whether any ran. */
+  aroundTasks: (run: () => boolean) => boolean = (run) => run();
 
   constructor(natives: NativeMedia | null) {
     this.natives = natives;
@@ -40,7 +42,7 @@ export class Driver {
     for (const element of fitted) element.fit();
     for (const place of seen) calling(place, (element, ownMs) => element.paint(ownMs));
     this.natives?.update();
-    if (runTasks(seen)) this.animations.driveNew(roots, clockOf);
+    if (this.aroundTasks(() => runTasks(seen))) this.animations.driveNew(roots, clockOf);
     this.follow();
   }
 

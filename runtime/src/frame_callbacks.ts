@@ -48,6 +48,19 @@ export class FrameCallbacks {
     this.step();
   }
 
+  /** Run what waits now as a frame would, without one. */
+  run(stampMs: number): void {
+    for (const handle of [...this.waiting.keys()]) {
+      const callback = this.waiting.get(handle);
+      this.waiting.delete(handle);
+      try {
+        callback?.(stampMs);
+      } catch (error) {
+        reportError(error);
+      }
+    }
+  }
+
   /** The next frame drawn is the present one again: callbacks wait for the one after it. */
   repeat(): void {
     this.isRepeating = true;

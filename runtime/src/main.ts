@@ -100,6 +100,7 @@ function installHosted(config: HostConfig): void {
   );
   let hasDrawn = false;
   const layers = new PageLayers(driver, listeners, requestFrame);
+  listeners.watchObservers();
   publish({
     pending: () => readiness.pending(),
     failure: () => readiness.failure(),
@@ -116,6 +117,16 @@ function installHosted(config: HostConfig): void {
       loop.repeat();
       frames.repeat();
     },
+    beginRecording: (zero: Zero, rate: FrameRate) => {
+      clock.begin(zero, rate);
+      const { timeline } = document;
+      Object.defineProperty(timeline, "currentTime", { get: () => clock.now() });
+    },
+    recordFrame: (frame: number, rate: FrameRate) => {
+      clock.enterInstant(frameTimeMs(frame, rate));
+      layers.record(frame, rate, (exactMs) => frames.run(exactMs));
+    },
+    closeFrame: (frame: number) => layers.closeFrame(frame),
     analyzeLayers: (rate: FrameRate, count: number) => layers.analyze(rate, count),
     sampleLayers: (first: number, count: number) => layers.sample(first, count),
     poseLayers: (wanted: number[], frame: number, place: PosePlace) =>

@@ -7,6 +7,7 @@
  */
 
 import { isHosted } from "./host.ts";
+import { asOwnWork } from "./motion/motion_listeners.ts";
 import { themeCss } from "./tailwind_theme.ts";
 import { withSlashOpacity } from "./tailwind_v3.ts";
 
@@ -77,7 +78,7 @@ export class Tailwind {
     this.state = "running";
     try {
       rewriteOpacities();
-      this.sheet = run(this.fetchCompiler());
+      this.sheet = asOwnWork(() => run(this.fetchCompiler()));
     } catch (error) {
       this.state = "failed";
       // In a tab nobody may offer the compiler: the page is then shown without it.
@@ -86,7 +87,9 @@ export class Tailwind {
       return;
     }
     const { sheet } = this;
-    new MutationObserver(() => switchOn(sheet)).observe(sheet, { childList: true });
+    asOwnWork(() =>
+      new MutationObserver(() => switchOn(sheet)).observe(sheet, { childList: true }),
+    );
   }
 }
 

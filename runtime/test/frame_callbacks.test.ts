@@ -80,3 +80,18 @@ it("puts callbacks off, in order, while a frame is drawn again", () => {
   draw(33);
   assert.deepEqual(seen, ["a 0", "b 0", "a 33", "b 33"]);
 });
+
+it("runs the waiting ones without a frame, but none that another one cancels", () => {
+  const { callbacks } = fakeFrames();
+  const ran: string[] = [];
+  callbacks.request((stampMs) => {
+    ran.push(`first at ${stampMs}`);
+    callbacks.cancel(second);
+    callbacks.request(() => ran.push("next"));
+  });
+  const second = callbacks.request(() => ran.push("second"));
+  callbacks.run(40);
+  assert.deepEqual(ran, ["first at 40"]);
+  callbacks.run(80);
+  assert.deepEqual(ran, ["first at 40", "next"]);
+});

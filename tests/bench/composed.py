@@ -54,7 +54,10 @@ def _measure(name: str, film: FilmOrder, browser: Browser) -> ComposedRow:
     except NotComposable as reason:
         return ComposedRow(name, frames, reason.reasons)
     ssims = [each.ssim for each in found]
-    return ComposedRow(name, frames, (), min(ssims), mean(ssims), max(each.block for each in found))
+    differing = sum(not each.is_close for each in found)
+    reasons = (f"{differing} composed frames differ",) if differing else ()
+    worst = max(each.block for each in found)
+    return ComposedRow(name, frames, reasons, min(ssims), mean(ssims), worst)
 
 
 def _reasons(film: FilmOrder, browser: Browser) -> tuple[int, tuple[str, ...]]:
@@ -76,7 +79,7 @@ def print_composed(rows: list[ComposedRow]) -> None:
     table.add_column("filmed because")
     for row in rows:
         numbers = (f"{row.least_ssim:.4f}", f"{row.mean_ssim:.4f}", f"{row.worst_block:.1f}")
-        measured = ("", "", "") if row.reasons else numbers
+        measured = numbers if row.least_ssim else ("", "", "")
         table.add_row(row.name, f"{row.frames}", *measured, "\n".join(row.reasons))
     console = Console(width=160)
     console.print(table)

@@ -8,6 +8,12 @@ const OWN = new Set(["offset", "computedOffset", "easing", "composite"]);
 /** These make of an element, and all that is in it, one picture. */
 const GROUPING = /^(?:filter|backdropFilter|mask|perspective)/u;
 
+/** Whether an inline style, by its name in style sheets, only moves a finished picture. */
+export function isPlacing(name: string): boolean {
+  const camel = name.replace(/-(\w)/gu, (_, letter: string) => letter.toUpperCase());
+  return PLACED.has(camel) || camel === "transformOrigin";
+}
+
 export interface Effects {
   /** Whether it moves, fades or hides a picture. */
   readonly places: boolean;

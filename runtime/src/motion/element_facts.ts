@@ -16,7 +16,7 @@ export function describeElement(element: Element, style: CSSStyleDeclaration): E
     isText: hasText && !hasBox,
     hasBox,
     isBoxless: style.display === "contents",
-    reachPx: reachOf(style),
+    reachPx: reachOf(element, style),
     groups: groupingOf(style),
     clips: style.overflowX !== "visible" || style.overflowY !== "visible",
     radiusPx: roundingOf(element),
@@ -43,18 +43,27 @@ function hasOwnBox(element: Element, style: CSSStyleDeclaration): boolean {
     style.boxShadow !== "none" ||
     style.outlineStyle !== "none" ||
     style.display === "list-item" ||
-    ["::before", "::after"].some((part) => hasContent(getComputedStyle(element, part).content))
+    hasPseudoElements(element)
+  );
+}
+
+function hasPseudoElements(element: Element): boolean {
+  return ["::before", "::after"].some((part) =>
+    hasContent(getComputedStyle(element, part).content),
   );
 }
 
 /** Half of the font size is more than glyphs need; a blur reaches three times its length. */
-export function reachOf(style: CSSStyleDeclaration): number {
+export function reachOf(element: Element, style: CSSStyleDeclaration): number {
   const effects = `${style.boxShadow} ${style.textShadow} ${style.filter} ${style.outlineOffset}`;
   const lengths = [...effects.matchAll(/(-?[\d.]+)px/gu)].map((found) =>
     Math.abs(Number(found[1])),
   );
   const outline = style.outlineStyle === "none" ? 0 : Number.parseFloat(style.outlineWidth);
-  return Number.parseFloat(style.fontSize) / 2 + 3 * Math.max(0, ...lengths) + outline;
+  const isMarked = element.matches(REPLACED) || style.display === "list-item";
+  const hasGlyphs = isMarked || hasOwnText(element) || hasPseudoElements(element);
+  const glyphs = hasGlyphs ? Number.parseFloat(style.fontSize) / 2 : 0;
+  return glyphs + 3 * Math.max(0, ...lengths) + outline;
 }
 
 function hasContent(content: string): boolean {

@@ -3,8 +3,23 @@
 interface Held {
   readonly element: HTMLElement | SVGElement;
   readonly name: string;
-  readonly value: string;
-  readonly priority: string;
+  value: string;
+  priority: string;
+}
+
+/** What each style was before anything was set over it, by element and name. */
+const beneath = new Map<Element, Map<string, Held>>();
+
+/** Set an inline style; one that is held is seen once it is released. */
+export function setBeneath(
+  element: HTMLElement | SVGElement,
+  name: string,
+  value: string,
+  priority: string,
+): void {
+  const held = beneath.get(element)?.get(name);
+  if (held === undefined) restore({ element, name, value, priority });
+  else Object.assign(held, { value, priority });
 }
 
 export class HeldStyles {
@@ -17,7 +32,11 @@ export class HeldStyles {
       value: style.getPropertyValue(name),
       priority: style.getPropertyPriority(name),
     };
-    this.held.push({ element, name, ...before });
+    const held = { element, name, ...before };
+    this.held.push(held);
+    const names = beneath.get(element) ?? new Map<string, Held>();
+    beneath.set(element, names);
+    if (!names.has(name)) names.set(name, held);
     style.setProperty(name, value, "important");
   }
 
@@ -25,6 +44,9 @@ export class HeldStyles {
   release(): void {
     const last: Held[] = [];
     for (const each of this.held.reverse()) {
+      const names = beneath.get(each.element);
+      if (names?.get(each.name) === each) names.delete(each.name);
+      if (names?.size === 0) beneath.delete(each.element);
       if (each.name === "transition") last.push(each);
       else restore(each);
     }

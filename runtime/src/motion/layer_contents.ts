@@ -7,6 +7,7 @@ import { reachOf } from "./element_facts.ts";
 import { drawnElements, isShown } from "./flat_tree.ts";
 import type { ElementFacts, FoundLayer } from "./layer_finder.ts";
 import type { RedrawnParts } from "./redrawn_parts.ts";
+import type { ScriptRecording } from "./script_recording.ts";
 
 /** Number of the picture, box, reach beyond the box, and baseline if all of it is text. */
 export type LayerContent = readonly [number, ...Box, number, number | null];
@@ -16,6 +17,13 @@ export interface FrameContents {
   readonly contents: readonly LayerContent[];
   /** For each frame, where movers lie whose place depends on what is drawn. */
   readonly rests: readonly ReadonlyMap<Element, Box>[];
+}
+
+/** What is known of the elements of the page. */
+interface Known {
+  readonly facts: ReadonlyMap<Element, ElementFacts>;
+  readonly rests: Map<Element, Box>;
+  readonly recording: ScriptRecording | null;
 }
 
 const NOTHING: Box = [0, 0, 0, 0];
@@ -28,15 +36,16 @@ export class ContentReader {
   /** Elements that may not change their place. */
   private readonly fixed: readonly Element[];
   private readonly movers: readonly Element[];
+  private readonly recording: ScriptRecording | null;
 
   constructor(
     parts: RedrawnParts,
     layers: readonly FoundLayer[],
     movers: readonly Element[],
-    facts: ReadonlyMap<Element, ElementFacts>,
-    rests: Map<Element, Box>,
+    { facts, rests, recording }: Known,
   ) {
     this.parts = parts;
+    this.recording = recording;
     this.layers = layers.filter((layer) => layer.parts.length > 0);
     this.facts = facts;
     this.rests = rests;
@@ -76,10 +85,16 @@ export class ContentReader {
   }
 
   private contentOf(layer: FoundLayer, number: number): LayerContent {
-    const shown = layer.elements.filter(isShown);
+    const isWhole = (element: Element): boolean => this.recording?.wholes.has(element) ?? false;
+    const shown = layer.elements
+      .flatMap((element) => (isWhole(element) ? [...drawnElements(element)] : [element]))
+      .filter(isShown);
     const boxes = shown.map((element) => inkBox(element, boxOf(element))).filter(hasArea);
     const box = boxes.length === 0 ? NOTHING : boxes.reduce(unionOf);
-    const reachPx = Math.max(0, ...shown.map((element) => reachOf(getComputedStyle(element))));
+    const reachPx = Math.max(
+      0,
+      ...shown.map((element) => reachOf(element, getComputedStyle(element))),
+    );
     const isText = shown.every((element) => this.facts.get(element)?.hasBox === false);
     const first = shown.find((element) => baselineOf(element) !== null);
     const baseline = isText && first !== undefined ? baselineOf(first) : null;
@@ -101,6 +116,7 @@ export class ContentReader {
   private findUnknown(): string {
     for (const element of drawnElements(document.documentElement)) {
       if (this.facts.has(element) || !isShown(element)) continue;
+      if (this.recording?.isInsideWhole(element)) continue;
       return `${selectorOf(element)}: appears at an unexpected time`;
     }
     return "";

@@ -50,11 +50,18 @@ export interface Found {
   readonly layers: readonly FoundLayer[];
 }
 
+export interface Grouping {
+  /** The parts that are drawn anew in which an element is. */
+  readonly partsAround: (element: Element) => readonly Element[];
+  /** Whether an element is drawn with all that is in it, whatever that is. */
+  readonly isWhole: (element: Element) => boolean;
+}
+
 export function findLayers(
   facts: ReadonlyMap<Element, ElementFacts>,
   moved: ReadonlySet<HTMLElement>,
   timed: ReadonlySet<HTMLElement>,
-  partsAround: (element: Element) => readonly Element[],
+  { partsAround, isWhole }: Grouping,
 ): Found {
   const movers = [...withPlacedAround(facts, new Set([...moved, ...timed]))];
   const index = new Map(movers.map((element, number) => [element as Element, number]));
@@ -64,7 +71,8 @@ export function findLayers(
 
   const nodeOf = (element: Element): PaintNode<Element> => {
     const own = facts.get(element) as ElementFacts;
-    const children = element instanceof SVGElement ? [] : drawnChildren(element);
+    const isOne = element instanceof SVGElement || isWhole(element);
+    const children = isOne ? [] : drawnChildren(element);
     return {
       value: element,
       isContext: own.isContext || moved.has(element as HTMLElement),

@@ -3,8 +3,26 @@
 const EVENTS = /^(?:webkit)?(?:animation|transition)|^(?:scroll|resize|finish)/iu;
 const HANDLERS = ["onanimationstart", "onanimationend", "onanimationiteration", "ontransitionend"];
 
+// Without a document there are tests only.
+export const nativeObserve =
+  typeof MutationObserver === "undefined" ? () => {} : MutationObserver.prototype.observe;
+
+let isOwnWork = false;
+
+/** Observers that the function starts are not those of the page. */
+export function asOwnWork<T>(call: () => T): T {
+  isOwnWork = true;
+  try {
+    return call();
+  } finally {
+    isOwnWork = false;
+  }
+}
+
 export class MotionListeners {
   private isListening = false;
+  /** Whether a script is told of changes of the document. */
+  isObserving = false;
 
   /** Called before the page's own scripts. */
   install(): void {
@@ -35,6 +53,20 @@ export class MotionListeners {
         return finished?.get?.call(this);
       },
     });
+  }
+
+  /** Called when our own observers are there. */
+  watchObservers(): void {
+    const notice = (): void => {
+      this.isObserving ||= !isOwnWork;
+    };
+    MutationObserver.prototype.observe = function observe(
+      this: MutationObserver,
+      ...args: Parameters<MutationObserver["observe"]>
+    ): void {
+      notice();
+      nativeObserve.apply(this, args);
+    };
   }
 
   hasAny(): boolean {

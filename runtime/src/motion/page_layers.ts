@@ -31,6 +31,8 @@ import type { MotionListeners } from "./motion_listeners.ts";
 import { animationObstacles, elementObstacles, pageObstacles } from "./obstacles.ts";
 import { redrawnBy, RedrawnParts } from "./redrawn_parts.ts";
 import { LayerPose, neutralized } from "./layer_pose.ts";
+import { ScriptRecording, type RunCallbacks } from "./script_recording.ts";
+import { ScriptedElements } from "./scripted_elements.ts";
 import { Seeker, type Driven } from "./seeker.ts";
 
 interface ClipReport {
@@ -96,6 +98,8 @@ export class PageLayers {
   private readonly parts = new RedrawnParts();
   readonly pose: LayerPose;
   private seeker: Seeker | null = null;
+  /** What scripts do in each frame; null if none runs. */
+  private recording: ScriptRecording | null = null;
   private movers: readonly HTMLElement[] = [];
   private layers: readonly FoundLayer[] = [];
 
@@ -109,18 +113,34 @@ export class PageLayers {
     this.pose = new LayerPose(this.facts, this.rests, requestFrame);
   }
 
+  /** Run the scripts of the next frame. */
+  record(frame: number, rate: FrameRate, runCallbacks: RunCallbacks): void {
+    this.recording ??= new ScriptRecording(this.driver, rate, runCallbacks);
+    this.recording.run(frame);
+  }
+
+  /** Returns false if the frame's scripts still wait for something. */
+  closeFrame(frame: number): boolean {
+    return this.recording?.close(frame) ?? true;
+  }
+
   analyze(rate: FrameRate, count: number): PageReport {
     onlyNoteFrames();
-    const boundaries = boundaryFrames(rate, count);
+    this.recording?.finish();
+    const boundaries = boundaryFrames(rate, count, this.recording?.boundaries ?? []);
     const refused = (...obstacles: string[]): PageReport => {
       return { obstacles, movers: 0, layers: [] };
     };
     if (boundaries.length > MAX_BOUNDARIES) return refused("too many times of change");
-    this.seeker = new Seeker(this.driver, rate);
+    this.seeker = this.recording?.seeker ?? new Seeker(this.driver, rate);
     const visited = this.visit(boundaries);
     if (this.listeners.hasAny()) visited.obstacles.add("a script waits for motion");
+    if (this.recording !== null && this.listeners.isObserving) {
+      visited.obstacles.add("a script waits for changes of the page");
+    }
     const partsAround = (element: Element): Element[] => this.parts.around(element);
-    const found = findLayers(this.facts, visited.moved, visited.timed, partsAround);
+    const isWhole = (element: Element): boolean => this.recording?.wholes.has(element) ?? false;
+    const found = findLayers(this.facts, visited.moved, visited.timed, { partsAround, isWhole });
     for (const obstacle of found.obstacles) visited.obstacles.add(obstacle);
     if (found.layers.length > MAX_LAYERS) visited.obstacles.add("too many layers");
     if (visited.obstacles.size > 0) return refused(...visited.obstacles);
@@ -165,7 +185,11 @@ export class PageLayers {
   /** What layers show that are redrawn, and where their movers lie in each frame. */
   private readContents(first: number, count: number) {
     const neutral = neutralized(this.movers);
-    const reader = new ContentReader(this.parts, this.layers, this.movers, this.facts, this.rests);
+    const reader = new ContentReader(this.parts, this.layers, this.movers, {
+      facts: this.facts,
+      rests: this.rests,
+      recording: this.recording,
+    });
     try {
       return reader.read(first, count, (frame) => this.seeker?.seek(frame));
     } finally {
@@ -178,11 +202,19 @@ export class PageLayers {
     const moved = new Set<HTMLElement>();
     const timed = new Set<HTMLElement>();
     const shownAt = new Map<Element, number>();
-    const obstacles = new Set(pageObstacles());
+    const obstacles = new Set([...pageObstacles(), ...(this.recording?.obstacles ?? [])]);
+    const check = this.recording === null ? null : new ScriptedElements(this.recording);
     for (const frame of boundaries) {
       this.seeker?.seek(frame);
       for (const element of drawnElements(document.documentElement)) {
-        if (!isShown(element) || shownAt.has(element)) continue;
+        if (!isShown(element)) continue;
+        if (check !== null && this.isInsideWhole(element)) {
+          for (const each of check.insideObstacles(element, this.facts)) obstacles.add(each);
+          continue;
+        }
+        const known = this.facts.get(element);
+        for (const each of check?.obstacles(element, known) ?? []) obstacles.add(each);
+        if (known !== undefined) continue;
         shownAt.set(element, frame);
         const style = getComputedStyle(element);
         if (FrameCanvas.of(element) !== undefined) timed.add(element as HTMLCanvasElement);
@@ -195,11 +227,14 @@ export class PageLayers {
         const target = movedBy(animation);
         if (target !== null && isShown(target)) moved.add(target);
         this.noteGrouping(animation);
+        for (const each of check?.animationObstacles(animation, frame) ?? []) obstacles.add(each);
       }
-      this.parts.visit();
+      for (const each of this.recording?.movers ?? []) if (isShown(each)) moved.add(each);
+      this.parts.visit(this.recording);
       for (const { element } of timeTree.all()) if (!isShown(element)) timed.add(element);
       if (obstacles.size >= MAX_OBSTACLES) break;
     }
+    for (const element of this.recording?.grouped ?? []) this.group(element);
     for (const element of timed) if (!this.facts.has(element)) timed.delete(element);
     for (const element of this.facts.keys()) {
       if (FrameCanvas.of(element) === undefined || this.parts.around(element).length === 0)
@@ -209,14 +244,22 @@ export class PageLayers {
     return { obstacles, moved, timed, shownAt };
   }
 
+  private isInsideWhole(element: Element): boolean {
+    return this.recording?.isInsideWhole(element) ?? false;
+  }
+
   /** While it is animated, a filter makes one picture of all that is in its element. */
   private noteGrouping(animation: Animation): void {
     const part = redrawnBy(animation);
     const { effect } = animation;
-    const facts = part === null ? undefined : this.facts.get(part);
-    if (part === null || facts === undefined || !(effect instanceof KeyframeEffect)) return;
-    if (!effectsOf(effect.getKeyframes()).groups) return;
-    this.facts.set(part, { ...facts, isContext: true, groups: "a filter or mask" });
+    if (part === null || !(effect instanceof KeyframeEffect)) return;
+    if (effectsOf(effect.getKeyframes()).groups) this.group(part);
+  }
+
+  private group(element: Element): void {
+    const facts = this.facts.get(element);
+    if (facts === undefined) return;
+    this.facts.set(element, { ...facts, isContext: true, groups: "a filter or mask" });
   }
 
   /** Measure everything where nothing has moved; returns what lies elsewhere at another time. */
@@ -307,9 +350,9 @@ function movedBy({ effect }: Animation): HTMLElement | null {
   return isMoved ? (effect.target as HTMLElement) : null;
 }
 
-/** The first and last frame, and those around the start and end of each timed element. */
-function boundaryFrames(rate: FrameRate, count: number): number[] {
-  const frames = new Set([0, count - 1]);
+/** The first and last frame, those around the start and end of each timed element, and others. */
+function boundaryFrames(rate: FrameRate, count: number, others: Iterable<number>): number[] {
+  const frames = new Set([0, count - 1, ...others]);
   const frameAt = (ms: number): number =>
     Math.ceil((ms * rate.numerator) / (1000 * rate.denominator) - 1e-6);
   for (const { element, span } of timeTree.all()) {

@@ -12,6 +12,7 @@ import { effectsOf } from "./effects.ts";
 import { drawnAncestors, isShown } from "./flat_tree.ts";
 import { TIMED_PARTS } from "./obstacles.ts";
 import { followersOfProgress } from "./progress_followers.ts";
+import type { ScriptRecording } from "./script_recording.ts";
 
 /** How it is known what a part draws. */
 type Reading = (frame: number) => string;
@@ -24,8 +25,11 @@ export class RedrawnParts {
     return this.parts.size === 0;
   }
 
-  /** Note what is there at the present time. */
-  visit(): void {
+  /** Note what is there at the present time, and what scripts draw anew. */
+  visit(recording: ScriptRecording | null): void {
+    for (const element of recording?.parts.keys() ?? []) {
+      this.add(element, "script", (frame) => `${recording?.versionOf(element, frame)}`);
+    }
     for (const element of document.querySelectorAll("ef-captions")) {
       if (element instanceof CaptionsElement) this.add(element, "text", () => textOf(element));
     }

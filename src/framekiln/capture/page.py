@@ -210,6 +210,30 @@ class Page:
             return self._draw_again(shown, screenshot=screenshot)
         return shown
 
+    def skip(self, number: int, at_us: int) -> None:
+        """Advance both clocks to the frame's time and run its scripts, but draw nothing."""
+        self._session.activity = f"running the scripts of frame {number}"
+        self._sound.advance_to(at_us)
+        self._clock.draw_at(at_us, is_shown=False)
+        if self._has_tasks and not self.evaluate("__framekiln.frameDone()"):
+            wait_for_frame_tasks(self._session, self._clock)
+
+    def begin_recording(self, fps: Fraction, *, frame_within_s: float) -> None:
+        """Get ready to record what scripts change in each frame; the page is never shown."""
+        self._session.within_s = frame_within_s
+        zero = json.dumps(self._clock.set_zero())
+        self._rate = json.dumps({"numerator": fps.numerator, "denominator": fps.denominator})
+        self._session.evaluate(f"__framekiln.beginRecording({zero}, {self._rate})")
+
+    def record(self, number: int, at_us: int) -> None:
+        """Run the scripts of the next frame, and record what they change."""
+        self._session.activity = f"running the scripts of frame {number}"
+        self._clock.advance_to(at_us)
+        self.evaluate(f"__framekiln.recordFrame({number}, {self._rate})")
+        while not self.evaluate(f"__framekiln.closeFrame({number})"):
+            wait_for_frame_tasks(self._session, self._clock)
+        self._session.raise_failure()
+
     @property
     def has_waited(self) -> bool:
         """Whether frames were drawn before frame 0."""

@@ -82,17 +82,23 @@ class PageClock:
         """Advance virtual time to this long after zero."""
         self.advance(self._zero_virtual_us + at_us - self._virtual_us)
 
-    def draw_at(self, at_us: int, *, screenshot: Params | None = None) -> DrawnFrame:
-        """Draw the frame at this time after zero."""
+    def draw_at(
+        self, at_us: int, *, screenshot: Params | None = None, is_shown: bool = True
+    ) -> DrawnFrame:
+        """Draw the frame at this time after zero; if it is not shown, only its scripts run."""
         on_grid_us = round(at_us / TICK_GRID_US) * TICK_GRID_US
-        return self._draw(self._zero_tick_us + on_grid_us, screenshot)
+        return self._draw(self._zero_tick_us + on_grid_us, screenshot, is_shown=is_shown)
 
     def draw_after(self, by_us: int, *, screenshot: Params | None = None) -> DrawnFrame:
         """Draw again, this much later than the last frame."""
         return self._draw(self._tick_us + by_us, screenshot)
 
-    def _draw(self, tick_us: int, screenshot: Params | None) -> DrawnFrame:
+    def _draw(
+        self, tick_us: int, screenshot: Params | None, *, is_shown: bool = True
+    ) -> DrawnFrame:
         params: Params = {"frameTimeTicks": _whole_us(self._base_us + tick_us), "interval": 16.0}
+        if not is_shown:
+            params["noDisplayUpdates"] = True
         if screenshot is not None:
             params["screenshot"] = screenshot
         answer = self._session.draw(params)

@@ -28,6 +28,8 @@ from framekiln.media.source_session import SessionFrames
 
 # Chromium drops frames while it is busy.
 _MAX_DROPPED: Final = 200
+# Nothing is shown before the scripts of all frames have run.
+_MAX_RECORDED: Final = 9000
 # Transparency is rounded twice.
 _MAX_DIFFERENCE: Final = 3
 
@@ -155,12 +157,24 @@ def open_drawing_page(
         page.data = order.data
         page.make_transparent()
         framebuffer = _framebuffer(page, order)
-        page.load(
+        facts = page.load(
             host.network(as_document(order.html)),
             settle_within_s=limits.settle_s,
             has_files=order.site is not None,
         )
+        if not facts.plan["isDeclarative"]:
+            _record_scripts(page, plan, limits)
         yield DrawingPage(page, plan, host, framebuffer)
+
+
+def _record_scripts(page: Page, plan: FilmPlan, limits: FilmLimits) -> None:
+    """Run the scripts through all frames once: then any frame can be drawn without them."""
+    timeline = plan.timeline
+    if timeline.frame_count > _MAX_RECORDED:
+        raise NotComposable(f"scripts run in more than {_MAX_RECORDED} frames")
+    page.begin_recording(timeline.fps, frame_within_s=limits.frame_s)
+    for number in range(timeline.frame_count):
+        page.record(number, timeline.frame_us(number))
 
 
 def _framebuffer(page: Page, order: FilmOrder) -> Framebuffer | None:

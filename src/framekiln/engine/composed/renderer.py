@@ -211,7 +211,6 @@ def film_obstacles(order: FilmOrder, film: PageRenderer) -> tuple[str, ...]:
     is_short = film.plan.timeline.frame_count < _MIN_FRAMES
     reasons = (
         (has_external_runtime(order), "it has an external runtime"),
-        (not film.is_declarative, "scripts run while it is filmed"),
         (film.plan.has_page_audio, "it mixes its own sound"),
         (film.has_waited, "it delayed its first frame"),
         (

@@ -131,8 +131,8 @@ class PageRenderer:
         return self.page.has_waited
 
     def capture(self, number: int, pixels: Pixels) -> None:
-        """Capture one frame, not before `next_frame`."""
-        self._go_to(number)
+        """Capture one frame, not before `next_frame`; those before it are not drawn."""
+        self._go_to(number, is_shown=False)
         at_us = self.plan.timeline.frame_us(number)
         self.grabber.grab(number, at_us, pixels, is_needed=True)
         self._next_frame = number + 1
@@ -184,7 +184,7 @@ class PageRenderer:
             missing_confinement=missing_confinement(),
         )
 
-    def _go_to(self, frame: int) -> None:
+    def _go_to(self, frame: int, *, is_shown: bool = True) -> None:
         if frame < self._next_frame:
             raise ValueError(f"frame {frame} lies behind frame {self._next_frame}")
         if self.is_declarative and self._next_frame < frame:
@@ -194,7 +194,11 @@ class PageRenderer:
             self._next_frame = frame
         while self._next_frame < frame:
             self.check_deadline()
-            self.page.show(self._next_frame, self.plan.timeline.frame_us(self._next_frame))
+            at_us = self.plan.timeline.frame_us(self._next_frame)
+            if is_shown or self._next_frame == 0:
+                self.page.show(self._next_frame, at_us)
+            else:
+                self.page.skip(self._next_frame, at_us)
             self._next_frame += 1
 
     def check_deadline(self) -> None:
