@@ -3,7 +3,6 @@
 import json
 from fractions import Fraction
 from itertools import accumulate
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from tests.support.layer_films import LayerFilm, config_of, open_layer_film
 from tests.support.layer_media import is_near
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
 from tests.support.looks import decode_frames
-from tests.support.sample_sources import BLUE, GREEN, RED, SOURCES, moving
+from tests.support.sample_sources import BLUE, GREEN, RED, SOURCES, clip, moving
 from tests.support.timeouts import FILM_LIMITS
 
 pytestmark = pytest.mark.spec("2.4", "4.2")
@@ -149,20 +148,66 @@ def test_pages_and_plans_have_the_same_facts_of_a_source(
     }
 
 
-@pytest.mark.parametrize("name", PLAYED)
-def test_an_element_lasts_as_long_as_its_layer(
-    browser: Browser, assets: LocalAssets, name: str
+def test_elements_and_layers_have_the_same_duration(browser: Browser, assets: LocalAssets) -> None:
+    """Each is alone in a group; a still is as long as its group, as a layer is as its film."""
+    expected = {name: 1000 * (FACTS[name][2] or 1) for name in PLAYED}
+
+    def group(name: str) -> str:
+        kind, _, duration_s, *_ = FACTS[name]
+        element = "ef-audio" if kind == "audio" else "ef-video"
+        length = 'mode="contain"' if duration_s is not None else 'mode="fixed" duration="1s"'
+        source = f'<{element} src="{MEDIA_ORIGIN}{name}"></{element}>'
+        return f'<ef-timegroup class="alone" {length}>{source}</ef-timegroup>'
+
+    groups = "".join(map(group, PLAYED))
+    html = f'<ef-timegroup mode="sequence" style="width: 60px; height: 60px">{groups}'
+    durations = "[...document.querySelectorAll('.alone')].map((each) => each.durationMs)"
+    with open_page_renderer(FilmOrder(html, assets=assets), browser, FILM_LIMITS) as opened:
+        found = dict(zip(PLAYED, opened.page.evaluate(durations), strict=True))
+        film_ms = opened.plan.timeline.duration_ms
+    assert found == pytest.approx(expected, abs=0.001)
+    assert film_ms == pytest.approx(sum(expected.values()), abs=34)
+
+
+def test_video_and_audio_elements_have_the_facts_of_their_sources(
+    browser: Browser, assets: LocalAssets
 ) -> None:
-    kind, _, duration_s, *_ = FACTS[name]
-    element = "ef-audio" if kind == "audio" else "ef-video"
-    # A still is as long as its group, as a layer is as long as its film.
-    length = 'mode="contain"' if duration_s is not None else 'mode="fixed" duration="1s"'
-    html = f"""<ef-timegroup {length} style="width: 60px; height: 60px">
-      <{element} src="{MEDIA_ORIGIN}{name}"></{element}></ef-timegroup>"""
-    order = FilmOrder(html, fps=Fraction(50), assets=assets)
+    names = [name for name in PLAYED if FACTS[name][0] != "image"]
+    played = "".join(f'<video src="{MEDIA_ORIGIN}{name}"></video>' for name in names)
+    order = FilmOrder(f"<body>{played}", duration_ms=100, assets=assets)
+    facts = """[...document.querySelectorAll("video")].map(
+      (each) => [each.duration, each.videoWidth, each.videoHeight])"""
     with open_page_renderer(order, browser, FILM_LIMITS) as opened:
-        timeline = opened.plan.timeline
-    assert timeline.frame_count == ceil(Fraction(str(duration_s or 1)) * 50)
+        seen = dict(zip(names, opened.page.evaluate(facts), strict=True))
+    for name in names:
+        found = probe_source(assets.fetch(MEDIA_ORIGIN + name).path)
+        assert found.duration_s is not None
+        size = [found.width_px or 0, found.height_px or 0]
+        assert seen[name] == [pytest.approx(float(found.duration_s)), *size], name
+
+
+def test_pictures_of_a_page_have_the_times_of_their_sources(
+    browser: Browser, assets: LocalAssets
+) -> None:
+    names = [name for name in PLAYED if FACTS[name][0] == "image"]
+    with PageHost(assets, browser) as host:
+        for name in names:
+            assert host.lookup(MEDIA_ORIGIN + name) is not None
+        answer = host.lookup("http://127.0.0.1/__framekiln/animations")
+    assert answer is not None
+    assert isinstance(answer.body, bytes)
+    moving_pictures = json.loads(answer.body)["moving"]
+    for name in names:
+        found = probe_source(assets.fetch(MEDIA_ORIGIN + name).path)
+        reported = moving_pictures.get(MEDIA_ORIGIN + name)
+        if not found.frame_ms:
+            assert reported is None, name
+            continue
+        assert (reported["widthPx"], reported["heightPx"]) == (found.width_px, found.height_px), (
+            name
+        )
+        assert reported["endsMs"] == [float(end_ms) for end_ms in accumulate(found.frame_ms)], name
+        assert reported["plays"] == found.plays, name
 
 
 @pytest.mark.parametrize(
@@ -203,6 +248,8 @@ def test_uploads_and_sources_have_the_same_size_and_duration(
     assert (made.width_px, made.height_px) == (found.width_px, found.height_px)
     assert found.duration_s is not None
     assert made.duration_ms == round(found.duration_s * 1000)
+    types = {track.type for track in made.tracks}
+    assert types == {found.kind.value} | ({"audio"} if found.has_sound else set())
 
 
 @pytest.mark.parametrize("lengths_ms", [[100, 200, 300], [0, 20, 20], [0, 10, 20], [10, 10, 10]])
@@ -308,3 +355,17 @@ def test_an_unusable_source_fails_with_the_reason(tmp_path: Path, case: str) -> 
     (tmp_path / "x").write_bytes(data)
     with pytest.raises(UnreadableMedia, match=message):
         probe_source(tmp_path / "x")
+
+
+@pytest.mark.parametrize("name", ["clip.mp4", "clip.webm"])
+def test_a_truncated_source_fails_with_the_reason(tmp_path: Path, name: str) -> None:
+    """Its film froze where the source ended; only uploads were refused."""
+    whole, cut = tmp_path / name, tmp_path / f"cut-{name}"
+    codecs = {"clip.mp4": ("libx264", "aac"), "clip.webm": ("libvpx-vp9", "libopus")}
+    clip(whole, **dict(zip(("video_codec", "audio_codec"), codecs[name], strict=True)))
+    cut.write_bytes(whole.read_bytes()[:-2000])
+    assert probe_source(whole).duration_s
+    with pytest.raises(
+        UnreadableMedia, match=r"the file is truncated: .* are there; copy it again"
+    ):
+        probe_source(cut)

@@ -16,6 +16,7 @@ from framekiln.media.images.image_facts import image_facts
 from framekiln.media.lottie_file import read_lottie
 from framekiln.media.probe.media_file import probe_media
 from framekiln.media.probe.probed_source import ProbedSource
+from framekiln.media.probe.truncation import check_complete
 from framekiln.media.sniff import HEAD_BYTES, sniff
 
 
@@ -96,6 +97,7 @@ def _image(path: Path) -> ProbedSource:
 
 
 def _media(path: Path) -> ProbedSource:
+    check_complete(path)
     facts = probe_media(path)
     video, audio = facts.video, facts.audio
     return ProbedSource(
