@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from framekiln.kit.errors import InvalidInput
 
@@ -20,6 +20,9 @@ def read_json(path: Path) -> dict[str, Any]:
     return found
 
 
+_NEEDED: Final = 'needs a JSON object, such as {"title": "Hello"}'
+
+
 def read_object(text: str | None, file: Path | None) -> dict[str, Any] | None:
     """Return the JSON object of `--data` or `--data-file`."""
     if text is not None and file is not None:
@@ -29,10 +32,12 @@ def read_object(text: str | None, file: Path | None) -> dict[str, Any] | None:
         if file is not None:
             text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8")
         found: Any = None if text is None else json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
         raise InvalidInput(f"cannot read {option}: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{option} {_NEEDED}, but is not JSON: {error}") from error
     if text is None:
         return None
     if not isinstance(found, dict):
-        raise InvalidInput(f'{option} needs a JSON object, such as {{"title": "Hello"}}')
+        raise InvalidInput(f"{option} {_NEEDED}")
     return found

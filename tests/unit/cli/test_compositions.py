@@ -161,11 +161,11 @@ def deep(levels: int) -> str:
     ("text", "kind", "reason"),
     [
         ("[1]", InvalidInput, "--data needs a JSON object"),
-        ("{a: 1}", InvalidInput, "cannot read --data: "),
+        ("{a: 1}", InvalidInput, "--data needs a JSON object, such as .* but is not JSON: "),
         ('{"a": NaN}', InvalidInput, "data is not JSON"),
         ('{"a": "\\ud800"}', InvalidInput, "data is not JSON"),
         (deep(65), InvalidInput, "data is nested deeper than 64 levels"),
-        ("[" * 100_000, InvalidInput, "cannot read --data: "),
+        ("[" * 100_000, InvalidInput, "--data needs a JSON object, such as .* but is not JSON: "),
         ('{"a": "' + "x" * (1 << 20) + '"}', TooLarge, "data is larger than 1048576 bytes"),
     ],
     ids=["array", "no json", "no number", "half a character", "deep", "deeper", "large"],
