@@ -32,6 +32,7 @@ from tests.support.layer_media import (
 )
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
 from tests.support.looks import decode_frames, measure_file
+from tests.support.lottie_archives import image_animation, lottie_archive, red_image
 from tests.support.sounds import av_offset_ms, beep_times, decode_audio, rms
 from tests.support.timeouts import FILM_LIMITS
 
@@ -167,6 +168,18 @@ class TestDrawnByChromium:
                 xs = np.nonzero(film.frame(number)[70, :, 0] > 128)[0]
                 wanted = 60 + 10 + 180 * min(number, 29) / 30
                 assert xs.mean() + 0.5 == pytest.approx(wanted, abs=2)
+
+    def test_an_image_in_a_lottie_archive_is_drawn(self, browser: Browser, tmp_path: Path) -> None:
+        archive = lottie_archive({"a/x.json": image_animation(), "i/red.png": red_image()})
+        packed = LocalAssets(tmp_path, {"x.lottie": lambda path: path.write_bytes(archive)})
+        layer = {
+            "type": "lottie",
+            "file": MEDIA_ORIGIN + "x.lottie",
+            "position": {"x": 60, "y": 20},
+        }
+        with open_layer_film(config_of(layer), browser, packed) as film:
+            assert is_near(film.frame(10), (160, 70), (255, 0, 0), off=12)
+            assert is_near(film.frame(10), (30, 70), (0, 0, 0))
 
     def test_a_waveform_is_loud_where_the_sound_is(
         self, browser: Browser, assets: LocalAssets

@@ -56,6 +56,7 @@ FACTS: dict[str, tuple[str, Size, float | None, float | None, bool]] = {
     "no-ip.json": ("lottie", (200, 100), 1, 30, False),
     "late.json": ("lottie", (200, 100), 0.5, 30, False),
     "ntsc.json": ("lottie", (200.5, 100), 1.001001001, 29.97, False),
+    "packed.lottie": ("lottie", (200, 100), 1, 30, False),
     "sized.svg": ("image", (50, 76), None, None, False),
     "boxed.svg": ("image", (90, 30), None, None, False),
     "bare.svg": ("image", (300, 150), None, None, False),
@@ -338,7 +339,7 @@ def test_a_source_of_another_kind_names_the_layer_for_it(
 
 REFUSED: dict[str, tuple[bytes, str]] = {
     "a page": (b"<!doctype html><html></html>", "it is a web page"),
-    "an archive": (b"PK\x03\x04" + bytes(30), "of a .lottie file, give the JSON inside it"),
+    "an archive": (b"PK\x03\x04" + bytes(30), "the ZIP archive is truncated"),
     "text": (b"just words", "it is plain text, but not captions"),
     "other JSON": (b'{"w": 100}', "not a Lottie animation: h must be a number above 0"),
     "no length": (b'{"w": 1, "h": 1, "fr": 30, "ip": 9, "op": 9}', "op must be more than ip"),

@@ -11,16 +11,24 @@ from hypothesis import strategies as st
 
 from framekiln.files.fragment_index import bytes_needed, check_index, index_facts
 from framekiln.files.streams.validation import check_fragment, check_init
+from framekiln.kit.lottie import lottie_facts
 from framekiln.media.caption_check import check_captions as check_caption_bytes
 from framekiln.media.captions import CaptionSpans, read_captions
 from framekiln.media.images.frame_times import short_delay_offsets
 from framekiln.media.isobmff.film_file import FilmFile
 from framekiln.media.isobmff.track_file import FragmentSegment, FragmentSplitter, TrackFile
 from framekiln.media.isobmff.track_init import parse_init
+from framekiln.media.lottie_file import read_lottie
 from framekiln.media.sniff import sniff
 from framekiln.renders.bundle import read_index, unpack
 from tests.fuzz.mutations import changed_bytes, changed_json, changed_text, json_bytes
 from tests.fuzz.targets import FuzzTarget
+from tests.support.lottie_archives import (
+    image_animation,
+    lottie_archive,
+    packed_square,
+    red_image,
+)
 from tests.support.mp4_boxes import (
     ESDS,
     NOT_SYNC,
@@ -222,6 +230,16 @@ def check_head(data: bytes) -> None:
         assert all(0 <= at < len(data) - 1 for at in short_delay_offsets(Path(file.name)))
 
 
+def check_lottie_archive(data: bytes) -> None:
+    """An archive is an animation with its images, or refused."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        assert lottie_facts(read_lottie(Path(file.name))).duration_s > 0
+
+
+LOTTIE = lottie_archive({"a/x.json": image_animation(), "i/red.png": red_image()})
+
 TARGETS = (
     FuzzTarget("bundle", changed_bytes(TARS + GOOD_TARS).map(_packed), check_bundle_bytes),
     FuzzTarget("packed_bundle", changed_bytes(ZIPPED), check_bundle_bytes),
@@ -237,5 +255,6 @@ TARGETS = (
     FuzzTarget("index_bytes", changed_bytes([json_bytes(INDEX)]), check_index_bytes),
     FuzzTarget("captions", changed_text([VTT, SRT], CAPTION_WORDS), check_captions),
     FuzzTarget("caption_file", changed_bytes([VTT.encode(), *CAPTION_JSON]), check_caption_file),
+    FuzzTarget("lottie_archive", changed_bytes([packed_square(), LOTTIE]), check_lottie_archive),
     FuzzTarget("head", changed_bytes(HEADS), check_head),
 )

@@ -12,6 +12,7 @@ from PIL import Image
 
 from tests.support.clips import Clip, make_clip
 from tests.support.layer_media import moving_square
+from tests.support.lottie_archives import packed_square
 
 RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
 SHORT = Clip(width=64, height=48, duration_s=Fraction(1), fps=Fraction(10))
@@ -85,6 +86,7 @@ SOURCES: dict[str, Callable[[Path], object]] = {
     "no-ip.json": partial(lottie, ip=None),
     "late.json": partial(lottie, ip=15),
     "ntsc.json": partial(lottie, fr=29.97, w=200.5),
+    "packed.lottie": lambda path: path.write_bytes(packed_square()),
     "sized.svg": partial(Path.write_text, data=SVG.format('width="50" height="2cm"')),
     "boxed.svg": partial(Path.write_text, data=SVG.format('viewBox="0 0 90 30"')),
     "bare.svg": partial(Path.write_text, data=SVG.format("")),

@@ -34,7 +34,7 @@ def probe_source(path: Path) -> ProbedSource:
     mime_type = found.mime_type or ""
     if mime_type.startswith("image/"):
         return _image(path)
-    if mime_type == "application/json":
+    if mime_type in _LOTTIE_TYPES:
         return _lottie(path)
     if found.kind is MediaKind.CAPTION:
         return _captions(path)
@@ -45,9 +45,10 @@ def probe_source(path: Path) -> ProbedSource:
     return _media(path)
 
 
+# A .lottie file is a ZIP archive.
+_LOTTIE_TYPES: Final = ("application/json", "application/zip")
 _REMEDIES: Final = {
     "text/html": "it is a web page; give the address of the media file itself",
-    "application/zip": "it is a ZIP archive; of a .lottie file, give the JSON inside it",
 }
 
 
