@@ -41,6 +41,7 @@ GROUPS: Final = {
         "test_typescript_client.py",
         "test_service_commands.py",
         "test_service_accounts.py",
+        "test_studio.py",
         "hostile/test_floods.py",
         "hostile/test_media.py",
         "hostile/test_requests.py",

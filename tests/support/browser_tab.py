@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,14 @@ class BrowserTab:
             details = answer["exceptionDetails"]
             raise AssertionError(f"{details.get('exception', details)}; console: {self.said}")
         return answer["result"].get("value")
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        """Call a method of the DevTools protocol for this page."""
+        return self._call(method, params, session=self._session)
+
+    def listen(self, event: str, call: Callable[[dict[str, Any]], None]) -> None:
+        """Be told of an event of the DevTools protocol of this page."""
+        self._connection.listen(event, self._session, call)
 
     def _hear(self, event: dict[str, Any]) -> None:
         self.said.append(" ".join(json.dumps(arg.get("value")) for arg in event["args"]))

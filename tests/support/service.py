@@ -35,13 +35,20 @@ def confinement_settings() -> dict[str, str]:
 class Account:
     """An organization on a running service, and one of its keys."""
 
-    def __init__(self, service: "Service", api_key: str) -> None:
+    def __init__(self, service: "Service", api_key: str, *, name: str = "default") -> None:
         self.service = service
+        self.name = name
         self.url = service.url
         self.api_key = api_key
         self.http = httpx.Client(
             base_url=self.url, headers={"Authorization": f"Bearer {api_key}"}, timeout=TIMEOUT_S
         )
+
+    def login_link(self) -> str:
+        """Create a user of the organization and return a link that logs in."""
+        email = f"{uuid4()}@example.org"
+        self.service.command("users", "create", email, "--org", self.name)
+        return str(self.service.command("users", "login-link", email)["url"])
 
     @property
     def environment(self) -> dict[str, str]:
@@ -102,8 +109,9 @@ class Service:
     def open_account(self, name: str) -> Iterator[Account]:
         """Create an organization, so that its lists contain nothing of other tests."""
         name = f"{name} {uuid4()}"
-        self._command("orgs", "create", name, "--pipelines")
-        account = Account(self, self._command("keys", "create", "--org", name)["api_key"])
+        self.command("orgs", "create", name, "--pipelines")
+        key = self.command("keys", "create", "--org", name)["api_key"]
+        account = Account(self, key, name=name)
         try:
             yield account
         finally:
@@ -200,7 +208,7 @@ class Service:
         """Return the end of the service's log."""
         return self.log.read_text(errors="replace")[-4000:]
 
-    def _command(self, *words: str) -> dict[str, Any]:
+    def command(self, *words: str) -> dict[str, Any]:
         """Run a command on the data of this service, in this process; return its JSON."""
         result = CliRunner().invoke(app, [*words, "--json"], env=self._environment)
         assert result.exit_code == 0, result.output

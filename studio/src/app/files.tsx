@@ -17,7 +17,6 @@ type FileRecord = ResultOf<"get", "/api/v1/files">["files"][number];
 type FileDetail = ResultOf<"get", "/api/v1/files/{file_id}">;
 interface Transcript {
   segments: { start: number; end: number; text: string }[];
-  language: string | null;
 }
 
 export default function Files(): JSX.Element {
@@ -214,10 +213,7 @@ function OneFile({ id }: { id: string }): JSX.Element {
 function Media({ file }: { file: FileDetail }): JSX.Element {
   const [atS, setAt] = useState(0);
   const [seek, setSeek] = useState<{ seconds: number } | null>(null);
-  const transcript = useLoad(async () => {
-    const response = await fetch(`/api/v1/files/${file.id}/transcription.json`);
-    return response.ok ? ((await response.json()) as Transcript) : { segments: [], language: null };
-  }, [file.id, changes.value]);
+  const transcript = useLoad(() => findTranscript(file.id), [file.id, changes.value]);
   const { problem, isRunning, run } = useAction();
   const segments = transcript.value?.segments ?? [];
   const source = encodeURIComponent(`file-id:${file.id}`);
@@ -274,6 +270,15 @@ function Media({ file }: { file: FileDetail }): JSX.Element {
       </section>
     </div>
   );
+}
+
+/** The newest transcript; empty until one is complete. */
+async function findTranscript(id: string): Promise<Transcript> {
+  const query = { file_id: id, limit: 10 } as never;
+  const found = await request("get", "/api/v1/transcriptions", { query });
+  if (!found.transcriptions.some(({ status }) => status === "complete")) return { segments: [] };
+  const response = await fetch(`/api/v1/files/${id}/transcription.json`);
+  return (await response.json()) as Transcript;
 }
 
 /** The loudness over time; a click goes there. */

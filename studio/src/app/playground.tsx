@@ -188,8 +188,14 @@ async function drawPage(html: string, atS: number, signal: AbortSignal): Promise
     const picture = await client.renders.download(id, signal);
     return { url: URL.createObjectURL(await picture.blob()), warnings: render.warnings ?? [] };
   } finally {
-    void client.renders.delete(id).catch(() => undefined);
+    void discard(id);
   }
+}
+
+/** Deletes a render that nobody needs any more; while it is made, that is refused. */
+async function discard(id: string): Promise<void> {
+  await client.renders.wait(id).catch(() => undefined);
+  await client.renders.delete(id).catch(() => undefined);
 }
 
 async function drawConfig(text: string, atS: number, signal: AbortSignal): Promise<Frame> {

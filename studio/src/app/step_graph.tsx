@@ -29,7 +29,7 @@ export function StepGraph({
   const columns = 1 + Math.max(0, ...[...places.values()].map((place) => place.column));
   const rows = 1 + Math.max(0, ...[...places.values()].map((place) => place.row));
   return (
-    <div class="graph">
+    <div class="graph" tabIndex={0} role="group" aria-label="Graph of the steps">
       <svg
         width={x(columns) - GAP_X_PX + 8}
         height={y(rows) - GAP_Y_PX + 8}

@@ -256,7 +256,8 @@ function BulkForm({ id }: { id: string }): JSX.Element {
         (body.issues ?? [])
           .slice(0, 100)
           .map(
-            ({ row, path, hint, code }) => `row ${row ?? "?"}: ${path ?? ""} ${hint ?? code ?? ""}`,
+            ({ row, path, hint, code }) =>
+              `row ${row ?? "?"}: ${path?.split(".").at(-1) ?? ""}: ${hint ?? code ?? ""}`,
           ),
       );
       throw new FramekilnError(body.message ?? "", body.error ?? "", response.status);

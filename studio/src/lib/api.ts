@@ -26,7 +26,9 @@ export interface Problem {
 
 export function problemOf(error: unknown): Problem {
   if (error instanceof FramekilnError) {
-    const { field } = error.details;
+    const { issues } = error.details;
+    const [first] = Array.isArray(issues) ? (issues as { path?: unknown }[]) : [];
+    const field = error.details["field"] ?? first?.path;
     // The client adds the status for logs.
     const message = error.message.replace(/ \(\d{3}\)$/, "");
     return { message, code: error.code, field: typeof field === "string" ? field : null };

@@ -76,6 +76,8 @@ export function openEditor(
     root,
     state: EditorState.create({ doc: value, extensions }),
   });
+  // A long text can be scrolled with the keyboard, too.
+  view.scrollDOM.tabIndex = 0;
   return {
     set: (text) => {
       const { doc } = view.state;

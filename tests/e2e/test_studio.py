@@ -1,0 +1,248 @@
+"""The studio in a real browser: the main job of each page, and what must not happen there."""
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from framekiln.studio import assets
+from tests.support.browser_tab import open_tab
+from tests.support.service import Account
+from tests.support.studio_tab import StudioTab
+
+ROOT = Path(__file__).parents[2]
+CLIP = ROOT / "examples" / "media" / "bunny.mp4"
+MAX_FIRST_LOAD_BYTES = 150_000
+PAGES = (
+    "/",
+    "/studio/playground",
+    "/studio/renders",
+    "/studio/videos",
+    "/studio/templates",
+    "/studio/templates/new",
+    "/studio/files",
+    "/studio/pipelines",
+    "/studio/pipelines/new",
+    "/studio/runs",
+    "/studio/webhooks",
+    "/studio/settings",
+)
+GREEN_PAGE = '<body style="margin: 0; background: rgb(0, 160, 60)">'
+
+
+@pytest.fixture(scope="module")
+def studio(account: Account) -> Iterator[StudioTab]:
+    """A browser with a logged-in user."""
+    with open_tab() as tab:
+        studio = StudioTab(tab, account.url)
+        studio.look()
+        studio.open(account.login_link())
+        studio.wait_text("Log out")
+        yield studio
+
+
+@pytest.fixture(autouse=True)
+def no_errors(studio: StudioTab) -> Iterator[None]:
+    """Whatever a test does, the console has no error at its end."""
+    studio.errors.clear()
+    yield
+    assert studio.errors == []
+
+
+def test_the_first_steps_end_with_a_film(studio: StudioTab, account: Account) -> None:
+    studio.open("/")
+    studio.click("Make the film")
+    studio.wait("document.querySelector('video')?.readyState >= 2")
+    assert studio.run("document.querySelector('video').videoWidth") == 640
+    [render] = account.http.get("/api/v1/renders").json()["renders"]
+    assert render["status"] == "complete"
+    studio.click("Source")
+    studio.wait_text("@keyframes move")
+
+
+def test_first_load_is_small(studio: StudioTab) -> None:
+    studio.open("/")
+    studio.wait_text("Log out")
+    names = studio.run(
+        "performance.getEntriesByType('resource').map((each) => new URL(each.name).pathname)"
+        ".filter((path) => path.startsWith('/studio/assets/'))"
+    )
+    sizes = [len(gzip.compress(assets.asset(Path(name).name).content)) for name in set(names)]
+    assert len(sizes) >= 2
+    assert sum(sizes) <= MAX_FIRST_LOAD_BYTES
+
+
+def test_the_playground_shows_a_frame_of_the_page_as_it_is_written(studio: StudioTab) -> None:
+    studio.open("/studio/playground")
+    studio.write(GREEN_PAGE)
+    studio.wait(
+        "(() => { const image = document.querySelector('img.film'); if (!image?.naturalWidth)"
+        " return false; const canvas = new OffscreenCanvas(1, 1); const it = canvas.getContext"
+        "('2d'); it.drawImage(image, 0, 0, 1, 1); const [r, g, b] = it.getImageData(0, 0, 1, 1)"
+        ".data; return g > 140 && r < 20 && b < 80; })()"
+    )
+    # What was typed is there after a reload.
+    studio.wait(f"Object.values(localStorage).includes({json.dumps(GREEN_PAGE)})")
+    studio.open("/studio/playground")
+    studio.wait(
+        "document.querySelector('.editor')?.shadowRoot?.textContent.includes('rgb(0, 160, 60)')"
+    )
+    studio.click("Start again")
+
+
+def test_a_mistake_in_a_config_is_shown_at_its_line(studio: StudioTab) -> None:
+    studio.open("/studio/playground?kind=config")
+    studio.write('{\n"dimensions": {"width": 640, "height": 360},\n"duration": "never"\n}')
+    studio.wait("document.querySelector('[role=alert]')?.textContent.includes('duration')")
+    studio.wait(
+        "!!document.querySelector('.editor').shadowRoot.querySelector('.cm-lint-marker-error')"
+    )
+    studio.click("Start again")
+    studio.wait("document.querySelector('img.film')?.naturalWidth > 0")
+
+
+def test_a_template_has_a_form_and_says_what_is_wrong_at_the_field(
+    studio: StudioTab, account: Account
+) -> None:
+    studio.open("/studio/templates/new")
+    studio.click("Save")
+    studio.fill("name", "A name that is longer than thirty characters")
+    studio.click("Make the video")
+    studio.wait("document.querySelector('[aria-invalid=true]')?.name === 'name'")
+    studio.fill("name", "Grace")
+    studio.click("Make the video")
+    studio.wait("document.querySelector('video')?.readyState >= 2")
+    [video] = account.http.get("/v2/videos").json()["data"]
+    assert video["is_ready"]
+
+
+def test_a_table_with_a_wrong_row_is_refused_and_a_right_one_makes_videos(
+    studio: StudioTab, account: Account
+) -> None:
+    [template] = account.http.get("/v2/templates").json()["data"]
+    studio.open(f"/studio/templates/{template['id']}")
+    choose_file(studio, "rows.csv", f"name\nAda\n{'x' * 31}\n".encode())
+    studio.wait_text("row 2: name: name must be at most 30")
+    choose_file(studio, "rows.csv", b"name\nAda\nGrace\n")
+    studio.wait_text("complete: 100 % of 2 rows")
+    studio.wait("document.querySelectorAll('[aria-label=Rows] .status.good').length === 2")
+
+
+def test_an_uploaded_file_is_played_with_its_waveform(studio: StudioTab) -> None:
+    studio.open("/studio/files")
+    studio.wait_text("Upload files")
+    choose_file(studio, "rabbit.mp4", CLIP.read_bytes())
+    studio.wait_text("rabbit.mp4: uploaded")
+    studio.click("rabbit.mp4", "a")
+    studio.wait("document.querySelector('video')?.readyState >= 2")
+    assert studio.run("document.querySelector('video').videoWidth") > 0
+    studio.wait("!!document.querySelector('canvas.waveform')")
+    picture = np.asarray(studio.look())
+    assert picture.std() > 20
+
+
+def test_a_pipeline_is_drawn_run_and_followed(studio: StudioTab) -> None:
+    studio.open("/studio/pipelines/new")
+    studio.fill("Name", "facts and cuts")
+    studio.write(
+        '{"steps": {"facts": {"type": "probe"},'
+        ' "cuts": {"type": "detect_scenes", "needs": ["facts"]}}}'
+    )
+    studio.wait("document.querySelector('svg')?.ariaLabel === 'Steps: facts, cuts'")
+    studio.click("Save")
+    studio.wait("document.querySelector('select[name=file]')?.options.length > 0")
+    studio.click("Run", "form button")
+    studio.wait("document.querySelectorAll('.waterfall .bar.good').length === 2")
+    studio.click("facts", "[aria-label=Outputs] button")
+    studio.wait_text('"duration_ms"')
+
+
+def test_a_wrong_address_of_a_webhook_is_named_at_the_field(studio: StudioTab) -> None:
+    studio.open("/studio/webhooks")
+    studio.fill("Address (https)", "http://10.0.0.1/hook")
+    studio.click("Add")
+    studio.wait("document.querySelector('[aria-invalid=true]')?.name === 'url'")
+
+
+def test_a_key_is_made_and_revoked(studio: StudioTab, account: Account) -> None:
+    studio.open("/studio/settings")
+    studio.fill("Name of a new key", "from the studio")
+    studio.click("Make a key")
+    key = studio.wait("document.querySelector('.note.good code')?.textContent")
+    headers = {"Authorization": f"Bearer {key}"}
+    used = account.http.get("/api/v1/organization", headers=headers)
+    assert used.json()["api_key_name"] == "from the studio"
+    studio.run("window.confirm = () => true")
+    studio.run(
+        "[...document.querySelectorAll('tr')].find((row) =>"
+        " row.textContent.includes('from the studio')).querySelector('button').click()"
+    )
+    studio.wait(
+        "[...document.querySelectorAll('tr')].some((row) =>"
+        " row.textContent.includes('from the studio') && !row.querySelector('button'))"
+    )
+    assert account.http.get("/api/v1/organization", headers=headers).status_code == 401
+
+
+def test_names_of_strangers_are_text_and_never_run(studio: StudioTab, account: Account) -> None:
+    evil = "<img src=x onerror=window.__harmed=1><script>window.__harmed=1</script>"
+    body = {"html": GREEN_PAGE, "duration_ms": 100, "metadata": {evil: evil}}
+    render = account.http.post("/api/v1/renders", json=body).json()
+    file = account.http.post(
+        "/api/v1/files", json={"filename": f"{evil}.mp4", "type": "video", "byte_size": 10}
+    ).json()
+    for path in (f"/studio/renders/{render['id']}", "/studio/files", f"/studio/files/{file['id']}"):
+        studio.open(path)
+        studio.wait_text("onerror=window.__harmed=1")
+        assert studio.run("window.__harmed === undefined")
+    studio.open(f"/api/v1/renders/{render['id']}/source")
+    assert studio.run("document.querySelector('body > pre') !== null")
+
+
+def test_a_lost_connection_is_shown_and_mends_itself(studio: StudioTab, account: Account) -> None:
+    studio.open("/")
+    studio.wait_text("Log out")
+    account.service.kill("framekiln", " api")
+    studio.wait_text("The connection to the service is lost")
+    account.service.wait_ready()
+    studio.wait("!document.body.innerText.includes('The connection to the service is lost')")
+    studio.errors.clear()  # The browser logs what it could not load.
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_fits_is_accessible_and_logs_no_error(studio: StudioTab, path: str) -> None:
+    studio.open(path)
+    studio.wait(
+        "!!document.querySelector('main h1') && !document.body.innerText.includes('Loading…')"
+    )
+    for width, is_dark in ((1440, False), (390, True)):
+        picture = studio.look(width=width, is_dark=is_dark)
+        brightness = np.asarray(picture).mean()
+        assert brightness < 90 if is_dark else brightness > 160
+        assert studio.run("document.documentElement.scrollWidth <= innerWidth")
+        assert studio.accessibility_problems() == []
+    studio.look()
+
+
+def test_another_organization_sees_nothing_of_it(studio: StudioTab, account: Account) -> None:
+    [render, *_] = account.http.get("/api/v1/renders").json()["renders"]
+    with account.service.open_account("other") as other, open_tab() as tab:
+        stranger = StudioTab(tab, account.url)
+        stranger.open(other.login_link())
+        stranger.wait_text("Log out")
+        stranger.open(f"/studio/renders/{render['id']}")
+        stranger.wait("document.querySelector('[role=alert]')?.textContent.includes('no render')")
+
+
+def choose_file(studio: StudioTab, name: str, content: bytes) -> None:
+    """Put a file into the page's file input, as a person who chooses one."""
+    studio.wait("!!document.querySelector('input[type=file]')")
+    studio.run(
+        f"(() => {{ const bytes = new Uint8Array({json.dumps(list(content))});"
+        f" const list = new DataTransfer(); list.items.add(new File([bytes], {json.dumps(name)}));"
+        " const input = document.querySelector('input[type=file]'); input.files = list.files;"
+        " input.dispatchEvent(new Event('change', {bubbles: true})); })()"
+    )

@@ -1,0 +1,126 @@
+"""The studio in an ordinary browser: find things as people do, by their texts and labels."""
+
+import base64
+import json
+import time
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+from PIL import Image
+
+from tests.support.browser_tab import BrowserTab
+from tests.support.libraries import FOLDER
+from tests.support.timeouts import TIMEOUT_S
+
+POLL_S = 0.1
+AXE = FOLDER / "axe-core" / "axe.min.js"
+
+# Finds elements by what people see; editors are in shadow roots.
+FINDERS = """
+window.__find = (kind, text) => {
+  const all = [...document.querySelectorAll(kind)].filter((each) => each.offsetParent !== null);
+  return all.find((each) => each.textContent.trim() === text)
+      ?? all.find((each) => each.textContent.includes(text));
+};
+window.__labelled = (text) => {
+  const label = [...document.querySelectorAll("label")].find((each) =>
+    each.textContent.trim().startsWith(text));
+  return label?.control ?? document.querySelector(`[aria-label="${text}"]`);
+};
+"""
+
+
+class StudioTab:
+    """One page of the studio."""
+
+    def __init__(self, tab: BrowserTab, url: str) -> None:
+        self.tab = tab
+        self.url = url
+        self.errors: list[str] = []
+        tab.listen("Runtime.exceptionThrown", lambda event: self.errors.append(json.dumps(event)))
+        tab.listen("Log.entryAdded", self._hear)
+        tab.call("Log.enable")
+        tab.call("Page.enable")
+        tab.call("Page.addScriptToEvaluateOnNewDocument", source=FINDERS)
+
+    def open(self, path: str) -> None:
+        """Load a page."""
+        self.tab.open(path if path.startswith("http") else self.url + path)
+
+    def run(self, script: str) -> Any:
+        return self.tab.run(script)
+
+    def wait(self, condition: str) -> Any:
+        """Wait until an expression is true, and return its value."""
+        return self.poll(lambda: self.run(condition), condition)
+
+    def poll(self, ask: Callable[[], Any], message: str) -> Any:
+        deadline = time.monotonic() + TIMEOUT_S
+        while not (found := ask()):
+            if time.monotonic() > deadline:
+                text = self.run("document.body.innerText")
+                raise AssertionError(f"{message}; {self.errors}; the page says:\n{text}")
+            time.sleep(POLL_S)
+        return found
+
+    def wait_text(self, text: str) -> None:
+        self.wait(f"document.body.innerText.includes({json.dumps(text)})")
+
+    def click(self, text: str, kind: str = "button, a, summary") -> None:
+        """Click what has this text, when it is there."""
+        found = f"__find({json.dumps(kind)}, {json.dumps(text)})"
+        self.wait(f"!!{found} && !{found}.disabled")
+        self.run(f"{found}.click()")
+
+    def fill(self, label: str, text: str) -> None:
+        """Type into the field with this label."""
+        found = f"__labelled({json.dumps(label)})"
+        self.wait(f"!!{found}")
+        self.run(
+            f"(() => {{ const field = {found}; field.focus(); field.value = {json.dumps(text)};"
+            " field.dispatchEvent(new Event('input', {bubbles: true}));"
+            " field.dispatchEvent(new Event('change', {bubbles: true})); })()"
+        )
+
+    def write(self, text: str) -> None:
+        """Replace the text of the page's editor."""
+        content = "document.querySelector('.editor')?.shadowRoot?.querySelector('.cm-content')"
+        self.wait(f"!!{content}")
+        self.run(f"{content}.focus()")
+        self.tab.call("Input.dispatchKeyEvent", type="keyDown", commands=["selectAll"])
+        self.tab.call("Input.insertText", text=text)
+        # Chromium wants to give the text the style of what it replaces; the policy refuses that.
+        self.errors = [each for each in self.errors if "inline style" not in each]
+
+    def look(self, *, width: int = 1440, height: int = 900, is_dark: bool = False) -> Image.Image:
+        """Return a screenshot at this size."""
+        self.tab.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}
+        self.tab.call("Emulation.setEmulatedMedia", features=[scheme])
+        data = self.tab.call("Page.captureScreenshot", format="png")["data"]
+        return Image.open(BytesIO(base64.b64decode(data))).convert("RGB")
+
+    def accessibility_problems(self) -> list[str]:
+        """Return what axe finds that is serious."""
+        if not self.run("!!window.axe"):
+            self.run(AXE.read_text("utf-8") + "; true")
+        found = self.run("axe.run().then(({violations}) => violations)")
+        return [
+            f"{each['id']}: {each['help']} {each['nodes'][0]['html'][:200]}"
+            for each in found
+            if each["impact"] in ("serious", "critical")
+        ]
+
+    def _hear(self, event: dict[str, Any]) -> None:
+        entry = event["entry"]
+        # Browsers log each response of the API that is an error, although the page shows it.
+        is_refusal = "the server responded with a status of 4" in entry["text"]
+        if entry["level"] == "error" and not is_refusal:
+            self.errors.append(f"{entry['text']} {entry.get('url', '')}")
