@@ -41,7 +41,10 @@ class NodePackage:
 
     def _inputs(self) -> Iterable[Path]:
         for folder in self.sources:
-            yield from (each for each in folder.glob("**/*") if each.is_file())
+            # Types alone, written after the build.
+            yield from (
+                each for each in folder.glob("**/*") if each.is_file() and each.name != "schema.ts"
+            )
         yield from (each for kind in ("*.json", "*.mjs") for each in self.folder.glob(kind))
 
 
