@@ -6,11 +6,21 @@ import { useAction } from "../lib/actions.ts";
 import { changes } from "../lib/activity.ts";
 import { client, problemOf, request, type ResultOf } from "../lib/api.ts";
 import { bytes, duration, percent, shortId } from "../lib/format.ts";
-import { useEvents } from "../lib/events.ts";
+import { useProgress } from "../lib/events.ts";
 import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
-import { Facts, Link, Page, ProblemNote, Show, Status, Time } from "../ui/parts.tsx";
+import {
+  Facts,
+  Failure,
+  Link,
+  Page,
+  ProblemNote,
+  Progress,
+  Show,
+  Status,
+  Time,
+} from "../ui/parts.tsx";
 import { Player } from "../ui/player.tsx";
 
 type FileRecord = ResultOf<"get", "/api/v1/files">["files"][number];
@@ -155,13 +165,8 @@ function OneFile({ id }: { id: string }): JSX.Element {
     [id, changes.value],
   );
   const { problem, isRunning, run } = useAction();
-  const [fraction, setFraction] = useState(0);
   const isProcessing = loaded.value?.status === "processing";
-  useEvents(isProcessing ? `/api/v1/files/${id}/progress` : null, {
-    progress: (data) => setFraction(Number(JSON.parse(data).progress ?? 0)),
-    complete: loaded.reload,
-    error: loaded.reload,
-  });
+  const fraction = useProgress(isProcessing ? `/api/v1/files/${id}/progress` : null, loaded.reload);
   const remove = async (): Promise<void> => {
     if (!confirm("Delete this file and everything made from it?")) return;
     await client.files.delete(id);
@@ -185,19 +190,8 @@ function OneFile({ id }: { id: string }): JSX.Element {
       <Show of={loaded}>
         {(file) => (
           <>
-            {isProcessing && (
-              <div class="card" role="status">
-                <label>
-                  processing: {percent(fraction)}
-                  <progress value={fraction} max={1} />
-                </label>
-              </div>
-            )}
-            {file.error && (
-              <div class="note bad" role="alert">
-                <strong>{file.error.code}</strong>: {file.error.message}
-              </div>
-            )}
+            {isProcessing && <Progress label="processing" fraction={fraction} />}
+            <Failure of={file.error} />
             {file.status === "ready" && file.type === "video" && <Media file={file} />}
             {file.status === "ready" && file.type === "image" && (
               <img class="film checker" src={`/api/v1/files/${id}/content`} alt={file.filename} />

@@ -5,12 +5,23 @@ import { useCallback, useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
 import { changes } from "../lib/activity.ts";
 import { request, type Render } from "../lib/api.ts";
-import { bytes, duration, percent, shortId } from "../lib/format.ts";
-import { useEvents } from "../lib/events.ts";
+import { bytes, duration, shortId } from "../lib/format.ts";
+import { useProgress } from "../lib/events.ts";
 import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
-import { Facts, Link, Page, ProblemNote, Show, Status, Time, Warnings } from "../ui/parts.tsx";
+import {
+  Facts,
+  Failure,
+  Link,
+  Page,
+  ProblemNote,
+  Progress,
+  Show,
+  Status,
+  Time,
+  Warnings,
+} from "../ui/parts.tsx";
 import { Player } from "../ui/player.tsx";
 
 const STATUSES = ["created", "queued", "rendering", "complete", "failed"] as const;
@@ -82,14 +93,9 @@ function OneRender({ id }: { id: string }): JSX.Element {
     () => request("get", "/api/v1/renders/{render_id}", { path }),
     [id, changes.value],
   );
-  const [fraction, setFraction] = useState(0);
   const { problem, isRunning, run } = useAction();
   const isActive = loaded.value !== null && !["complete", "failed"].includes(loaded.value.status);
-  useEvents(isActive ? `/api/v1/renders/${id}/progress` : null, {
-    progress: (data) => setFraction(Number(JSON.parse(data).progress ?? 0)),
-    complete: loaded.reload,
-    error: loaded.reload,
-  });
+  const fraction = useProgress(isActive ? `/api/v1/renders/${id}/progress` : null, loaded.reload);
   const remove = async (): Promise<void> => {
     if (!confirm("Delete this render and its output?")) return;
     await request("delete", "/api/v1/renders/{render_id}", { path });
@@ -121,19 +127,8 @@ function OneRender({ id }: { id: string }): JSX.Element {
       <Show of={loaded}>
         {(render) => (
           <>
-            {isActive && (
-              <div class="card" role="status">
-                <label>
-                  {render.status}: {percent(fraction)}
-                  <progress value={fraction} max={1} />
-                </label>
-              </div>
-            )}
-            {render.error && (
-              <div class="note bad" role="alert">
-                <strong>{render.error.code}</strong>: {render.error.message}
-              </div>
-            )}
+            {isActive && <Progress label={render.status} fraction={fraction} />}
+            <Failure of={render.error} />
             <Warnings of={render.warnings ?? []} />
             {render.status === "complete" && <Output render={render} />}
             <RenderFacts render={render} />

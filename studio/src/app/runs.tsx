@@ -9,7 +9,7 @@ import { shortId } from "../lib/format.ts";
 import { useInterval, useLoad } from "../lib/load.ts";
 import { pathTo, place } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
-import { Facts, Link, Page, ProblemNote, Show, Status, Time } from "../ui/parts.tsx";
+import { Facts, Failure, Link, Page, ProblemNote, Show, Status, Time } from "../ui/parts.tsx";
 import { StepGraph } from "./step_graph.tsx";
 import { barsOf } from "./waterfall.ts";
 
@@ -102,11 +102,7 @@ function OneRun({ id }: { id: string }): JSX.Element {
       <Show of={loaded}>
         {(found) => (
           <>
-            {found.error && (
-              <div class="note bad" role="alert">
-                <strong>{found.error.code}</strong>: {found.error.message}
-              </div>
-            )}
+            <Failure of={found.error} />
             {pipeline.value && (
               <StepGraph
                 steps={(pipeline.value.definition as { steps: never }).steps}

@@ -1,16 +1,27 @@
 /** All videos of layer configs and templates, and one of them. */
 
 import type { JSX } from "preact";
-import { useCallback, useState } from "preact/hooks";
+import { useCallback } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
 import { changes } from "../lib/activity.ts";
 import { request, type Video } from "../lib/api.ts";
-import { duration, percent } from "../lib/format.ts";
-import { useEvents } from "../lib/events.ts";
+import { duration } from "../lib/format.ts";
+import { useProgress } from "../lib/events.ts";
 import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
-import { Facts, Link, Page, ProblemNote, Show, Status, Time, Warnings } from "../ui/parts.tsx";
+import {
+  Facts,
+  Failure,
+  Link,
+  Page,
+  ProblemNote,
+  Progress,
+  Show,
+  Status,
+  Time,
+  Warnings,
+} from "../ui/parts.tsx";
 import { Player } from "../ui/player.tsx";
 
 export default function Videos(): JSX.Element {
@@ -71,14 +82,9 @@ function OneVideo({ id }: { id: string }): JSX.Element {
     () => request("get", "/v2/videos/{video_id}", { path }),
     [id, changes.value],
   );
-  const [fraction, setFraction] = useState(0);
   const { problem, isRunning, run } = useAction();
   const isActive = loaded.value !== null && statusOf(loaded.value) === "processing";
-  useEvents(isActive ? `/v2/videos/${id}/progress` : null, {
-    progress: (data) => setFraction(Number(JSON.parse(data).progress ?? 0)),
-    complete: loaded.reload,
-    error: loaded.reload,
-  });
+  const fraction = useProgress(isActive ? `/v2/videos/${id}/progress` : null, loaded.reload);
   const remove = async (): Promise<void> => {
     if (!confirm("Delete this video?")) return;
     await request("delete", "/v2/videos/{video_id}", { path });
@@ -102,20 +108,8 @@ function OneVideo({ id }: { id: string }): JSX.Element {
       <Show of={loaded}>
         {(video) => (
           <>
-            {isActive && (
-              <div class="card" role="status">
-                <label>
-                  processing: {percent(fraction)}
-                  <progress value={fraction} max={1} />
-                </label>
-              </div>
-            )}
-            {video.error && (
-              <div class="note bad" role="alert">
-                <strong>{video.error.code}</strong>: {video.error.message}
-                {video.error.path && ` (${video.error.path})`}
-              </div>
-            )}
+            {isActive && <Progress label="processing" fraction={fraction} />}
+            <Failure of={video.error} />
             <Warnings of={(video.warnings ?? []).map(describeWarning)} />
             {video.is_ready && (
               <section class="card stack" aria-label="Output">

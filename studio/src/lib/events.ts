@@ -1,34 +1,58 @@
-/** Server-sent events of the service, read by the browser, which reconnects by itself. */
+/** Server-sent events of the service; a stream that breaks is opened again. */
 
 import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 /** Whether an event stream of this tab has lost its connection. */
 export const isDisconnected = signal(false);
 
 export type Listeners = Record<string, (data: string) => void>;
 
+/** After a refusal browsers do not try again: the service restarts, or has too many streams. */
+const REOPEN_AFTER_MS = 3_000;
+
 /** Follows a stream while the component is shown; `null` follows nothing. */
 export function useEvents(address: string | null, listeners: Listeners): void {
   useEffect(() => {
     if (address === null) return;
-    const source = new EventSource(address);
-    source.onopen = () => {
-      isDisconnected.value = false;
+    let source: EventSource | null = null;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const close = (): void => {
+      clearTimeout(timer);
+      source?.close();
     };
-    source.onerror = () => {
-      // After its last event a stream ends; the listener has closed it then.
-      if (source.readyState === EventSource.CONNECTING) isDisconnected.value = true;
+    const open = (): void => {
+      source = new EventSource(address);
+      source.onopen = () => {
+        isDisconnected.value = false;
+      };
+      source.onerror = (event) => {
+        // The service's own `error` event has data; that of the connection has none.
+        if (event instanceof MessageEvent) return;
+        isDisconnected.value = true;
+        if (source?.readyState === EventSource.CLOSED) timer = setTimeout(open, REOPEN_AFTER_MS);
+      };
+      for (const [name, listen] of Object.entries(listeners)) {
+        source.addEventListener(name, (event) => {
+          if (!(event instanceof MessageEvent)) return;
+          // Nothing follows these two.
+          if (name === "complete" || name === "error") close();
+          listen(String(event.data));
+        });
+      }
     };
-    for (const [name, listen] of Object.entries(listeners)) {
-      source.addEventListener(name, (event) => {
-        // An `error` of the connection has no data.
-        if (event instanceof MessageEvent) listen(String(event.data));
-        if (name === "complete" || (name === "error" && event instanceof MessageEvent)) {
-          source.close();
-        }
-      });
-    }
-    return () => source.close();
+    open();
+    return close;
   }, [address]);
+}
+
+/** The fraction of something that is being made; `onEnd` is called when it is done or has failed. */
+export function useProgress(address: string | null, onEnd: () => void): number {
+  const [fraction, setFraction] = useState(0);
+  useEvents(address, {
+    progress: (data) => setFraction(Number(JSON.parse(data).progress ?? 0)),
+    complete: onEnd,
+    error: onEnd,
+  });
+  return fraction;
 }

@@ -4,7 +4,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { Problem } from "../lib/api.ts";
 import type { Loaded } from "../lib/load.ts";
-import { ago } from "../lib/format.ts";
+import { ago, percent } from "../lib/format.ts";
 import { follow } from "../lib/router.ts";
 
 const GOOD = new Set(["complete", "completed", "ready", "done", "succeeded", "approved", "active"]);
@@ -147,6 +147,33 @@ export function Facts({
         </>
       ))}
     </dl>
+  );
+}
+
+/** How far something is that is being made. */
+export function Progress({ label, fraction }: { label: string; fraction: number }): JSX.Element {
+  return (
+    <div class="card" role="status">
+      <label>
+        {label}: {percent(fraction)}
+        <progress value={fraction} max={1} />
+      </label>
+    </div>
+  );
+}
+
+/** Why something has failed. */
+export function Failure({
+  of,
+}: {
+  of: { code: string; message: string; path?: string | null } | null | undefined;
+}): JSX.Element | null {
+  if (!of) return null;
+  return (
+    <div class="note bad" role="alert">
+      <strong>{of.code}</strong>: {of.message}
+      {of.path && ` (${of.path})`}
+    </div>
   );
 }
 
