@@ -150,6 +150,56 @@ def test_variants_that_share_slices_complete_after_kill_9_of_workers(
         assert each[:slice_frames] != packets[0][:slice_frames]
 
 
+def test_each_row_of_a_bulk_has_one_video_after_kill_9_of_workers(
+    killable_service: Service, tmp_path: Path
+) -> None:
+    client = killable_service.http
+    box = {
+        "type": "shape",
+        "shape": {"kind": "rect", "color": "{{ color }}"},
+        "size": {"width": 160, "height": 90},
+    }
+    config = {"dimensions": {"width": 160, "height": 90}, "fps": 10, "duration": 2, "layers": [box]}
+    template = {
+        "name": "box",
+        "config": config,
+        "inputs": {"color": "required|color"},
+        "default_values": {"color": "#FFFFFF"},
+    }
+    made = client.post("/v2/templates", json=template).raise_for_status().json()
+    address = f"/v2/templates/{made['data']['id']}/bulk"
+    before = client.get("/v2/videos").json()["meta"]["total"]
+    colours = iter(BOXES)
+    bulks: list[str] = []
+
+    def create_bulk() -> None:
+        rows = [{"color": f"#{bytes(next(colours)).hex()}"} for _ in PRIMARIES]
+        bulks.append(client.post(address, json=rows).raise_for_status().json()["data"]["id"])
+
+    def are_complete() -> bool:
+        shown = [client.get(f"/v2/bulks/{each}").json()["data"] for each in bulks]
+        return all(each["status"] == "complete" for each in shown)
+
+    create_bulk()
+    interrupter = Interrupter(killable_service)
+    for victim in ("control worker", "render worker"):
+        while not interrupter.kill(victim, are_complete):
+            create_bulk()
+    killable_service.wait_for(are_complete, "the bulks do not end")
+    rows = [row for each in bulks for row in client.get(f"/v2/bulks/{each}/rows").json()["data"]]
+    assert {row["status"] for row in rows} == {"ready"}
+    assert len({row["video_id"] for row in rows}) == len(rows) == len(PRIMARIES) * len(bulks)
+    assert client.get("/v2/videos").json()["meta"]["total"] == before + len(rows)
+    for row, colour in zip(rows, BOXES, strict=False):
+        film = _fetch(client, row["video_id"], tmp_path / f"{row['video_id']}.mp4")
+        frames = list(iter_frames(film))
+        shown = colour_at(frames[-1].rgb, 80, 45)
+        assert (len(frames), [level > 96 for level in shown]) == (
+            20,
+            [each > 96 for each in colour],
+        )
+
+
 def _video(client: httpx.Client, clip: Path, colour: tuple[int, ...]) -> str:
     """Have the clip made into a film with a box over its lower edge for the first three seconds."""
     box = {

@@ -11,11 +11,21 @@ from typing import Any
 import pytest
 
 from framekiln.jobs.failures import Failure
+from framekiln.jobs.model import JobContext
 from framekiln.kit.errors import FramekilnError
+from framekiln.renders.jobs import FILM_QUEUE, FILM_RENDER
 from framekiln.videos.bulks.model import ROWS_UNDER_WAY
 from framekiln.videos.public_ids import BulkId
 from tests.support.app import AppHarness
-from tests.support.videos import complete_video, template_body, video_of
+from tests.support.jobs import FAST_TIMING
+from tests.support.timeouts import TIMEOUT_S
+from tests.support.videos import (
+    complete_video,
+    create_video,
+    plain_config,
+    template_body,
+    video_of,
+)
 
 pytestmark = pytest.mark.spec("4.1")
 
@@ -197,6 +207,39 @@ async def test_two_workers_start_each_row_once(app: AppHarness, template: str) -
             "SELECT count(*) AS n FROM video WHERE config::text LIKE '%Hello twice %'"
         )
         assert await cursor.fetchone() == {"n": 6}
+
+
+async def test_a_video_of_another_organization_does_not_wait_for_the_rows_of_a_bulk(
+    app: AppHarness, template: str
+) -> None:
+    bulk = await post(app, template, names(ROWS_UNDER_WAY, "flood"))
+    await start_rows(app, bulk["id"])
+    other = await app.other_organization()
+    video = await video_of(other, await create_video(other, plain_config()))
+    started: list[str] = []
+    reached = asyncio.Event()
+
+    async def note(job: JobContext) -> None:
+        started.append(job.args["render_id"])
+        if started[-1] == str(video.render.id):
+            reached.set()
+
+    worker = asyncio.create_task(
+        app.services.jobs.run_worker(
+            {FILM_RENDER: note},
+            queues=[FILM_QUEUE],
+            concurrency=1,
+            name="test",
+            timing=FAST_TIMING,
+        )
+    )
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            await reached.wait()
+    finally:
+        worker.cancel()
+        await asyncio.wait([worker])
+    assert started.index(str(video.render.id)) <= 1, "at most one row was before it"
 
 
 async def test_other_organizations_do_not_see_a_bulk(app: AppHarness, template: str) -> None:
