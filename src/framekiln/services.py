@@ -12,6 +12,7 @@ from framekiln.destinations.model import DestinationOwner
 from framekiln.destinations.service import Destinations
 from framekiln.destinations.worker import DestinationWorker
 from framekiln.files.events import FileEvents
+from framekiln.files.frames import FileFrames
 from framekiln.files.ingest import Ingest
 from framekiln.files.service import Files
 from framekiln.files.streams.service import Streams
@@ -80,6 +81,7 @@ class Services:
     destination_worker: DestinationWorker
     ingest: Ingest
     files: Files
+    file_frames: FileFrames
     uploads: Uploads
     file_worker: FileWorker
     renders: Renders
@@ -198,6 +200,7 @@ class Services:
                 links=Links(database, keys=signing_keys, clock=clock, base_url=settings.public_url),
                 ingest=ingest,
                 files=files,
+                file_frames=FileFrames(files, blobs),
                 uploads=Uploads(database, jobs=jobs, blobs=blobs, clock=clock, events=file_events),
                 file_worker=FileWorker(database, clock=clock, events=file_events),
                 streams=Streams(

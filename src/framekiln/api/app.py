@@ -141,6 +141,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
         for replaced in ("HTTPValidationError", "ValidationError"):
             schemas.pop(replaced, None)
         schemas["Error"] = ERROR_SCHEMA
+        schemas["FrameTimes"] = file_frames.FRAME_TIMES_SCHEMA
         for path_item in document["paths"].values():
             for operation in path_item.values():
                 _describe_errors(operation)

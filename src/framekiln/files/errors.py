@@ -22,6 +22,12 @@ class TrackNotFound(NotFound):
     code = "track_not_found"
 
 
+class FrameNotFound(NotFound):
+    """The video has no frame with this number, or the file is no video."""
+
+    code = "frame_not_found"
+
+
 class FileExpired(Gone):
     """Its `expires_at` has passed and its content is deleted."""
 

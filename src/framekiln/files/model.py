@@ -282,3 +282,8 @@ def sampled_frames_prefix(organization: OrganizationId, file: FileId) -> str:
 def sampled_frame_key(organization: OrganizationId, file: FileId, at_ms: int) -> str:
     """Return the key of the sampled frame at a time, if there is one."""
     return f"{sampled_frames_prefix(organization, file)}/{at_ms}.jpg"
+
+
+def frame_times_key(organization: OrganizationId, file: FileId, version: str) -> str:
+    """Return the key of the times of a file's frames, for one version of its content."""
+    return f"{file_prefix(organization, file)}/frame-times-{version}.json"

@@ -6,6 +6,8 @@ Their modules import FFmpeg's libraries, so the parent process must not import t
 from typing import Final
 
 CAPTION_CHECK_TASK: Final = "framekiln.media.caption_check:caption_check_task"
+EXACT_FRAMES_TASK: Final = "framekiln.media.exact_frames:exact_frames_task"
+FRAME_TIMES_TASK: Final = "framekiln.media.exact_frames:frame_times_task"
 IMAGE_FACTS_TASK: Final = "framekiln.media.images.image_facts:image_facts_task"
 MUX_TRACKS_TASK: Final = "framekiln.media.remux.track_mux:mux_tracks_task"
 OVERVIEW_TASK: Final = "framekiln.media.analysis.overview:overview_task"

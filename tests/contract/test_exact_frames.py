@@ -1,0 +1,119 @@
+"""Frames by number: their times, and that each picture is the frame that was asked for."""
+
+import io
+from collections.abc import AsyncIterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from PIL import Image
+
+from framekiln.files.frames import TOGETHER
+from framekiln.media.exact_frames import exact_frames_task, frame_times
+from tests.support.app import AppHarness
+from tests.support.clips import Clip, make_clip
+from tests.support.frame_codes import read_frame_code
+from tests.support.uploads import FILES, running_file_worker, upload_file, wait_processed
+
+pytestmark = pytest.mark.spec("4.4")
+
+SECOND = Fraction(1)
+CLIPS = {
+    "23.976.mp4": Clip(fps=Fraction(24000, 1001), duration_s=SECOND, b_frames=2),
+    "29.97.mp4": Clip(fps=Fraction(30000, 1001), duration_s=SECOND, b_frames=2, keyframe_every=9),
+    "variable.mp4": Clip(duration_s=SECOND, variable_rate=True, b_frames=2),
+    "variable.mkv": Clip(duration_s=SECOND, variable_rate=True, b_frames=2),
+    # Has packets that are not shown, so it is decoded.
+    "vp8.webm": Clip(duration_s=SECOND, video_codec="libvpx", audio_codec=None),
+}
+UPLOADED = Clip(fps=Fraction(30000, 1001), duration_s=SECOND, variable_rate=True, b_frames=2)
+
+
+def code_of(jpeg: bytes) -> int | None:
+    with Image.open(io.BytesIO(jpeg)) as picture:
+        return read_frame_code(np.asarray(picture.convert("RGB")))
+
+
+@pytest.mark.parametrize("name", CLIPS)
+def test_each_frame_has_its_time_and_its_picture(tmp_path: Path, name: str) -> None:
+    clip = CLIPS[name]
+    path = make_clip(tmp_path / name, clip)
+    times = frame_times(path)
+    numbers = clip.frame_numbers
+    # Matroska has whole milliseconds.
+    expected_s = [number / clip.fps for number in numbers]
+    assert len(times.starts) == len(numbers)
+    for start, at_s in zip(times.starts, expected_s, strict=True):
+        assert abs(start * times.tick_s - at_s) <= times.tick_s / 2
+    assert times.end > times.starts[-1]
+    # The first, the last, and some between them, in one go.
+    asked = sorted({0, 1, len(numbers) // 2, len(numbers) - 2, len(numbers) - 1})
+    tick_s = [times.tick_s.numerator, times.tick_s.denominator]
+    ticks = [times.starts[number] for number in asked]
+    args = {"source": str(path), "folder": str(tmp_path), "tick_s": tick_s, "ticks": ticks}
+    exact_frames_task(args, lambda _: None)
+    found = [code_of((tmp_path / f"{place}.jpg").read_bytes()) for place in range(len(asked))]
+    assert found == [numbers[number] for number in asked]
+
+
+@pytest.fixture(scope="module")
+async def app(app: AppHarness) -> AsyncIterator[AppHarness]:
+    async with running_file_worker(app.services):
+        yield app
+
+
+@pytest.fixture(scope="module")
+async def file(app: AppHarness, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    clip = make_clip(tmp_path_factory.mktemp("clips") / "clip.mp4", UPLOADED)
+    record = await upload_file(app, clip.read_bytes(), filename="clip.mp4")
+    return await wait_processed(app, record["id"])
+
+
+async def picture(app: AppHarness, file: dict[str, Any], number: object) -> httpx.Response:
+    return await app.client.get(f"{FILES}/{file['id']}/frames/number/{number}.jpg")
+
+
+class TestRoutes:
+    async def test_the_times_are_those_of_the_frames(
+        self, app: AppHarness, file: dict[str, Any]
+    ) -> None:
+        answer = await app.client.get(f"{FILES}/{file['id']}/frame-times")
+        assert answer.headers["content-type"] == "application/json"
+        times = answer.json()
+        tick_s = Fraction(*times["tick_s"])
+        expected_s = [number / UPLOADED.fps for number in UPLOADED.frame_numbers]
+        assert [start * tick_s for start in times["starts"]] == expected_s
+        assert times["frame_count"] == len(expected_s)
+        tag = {"If-None-Match": answer.headers["etag"]}
+        again = await app.client.get(f"{FILES}/{file['id']}/frame-times", headers=tag)
+        assert again.status_code == 304
+
+    async def test_a_picture_is_the_frame_with_its_number(
+        self, app: AppHarness, file: dict[str, Any]
+    ) -> None:
+        numbers = UPLOADED.frame_numbers
+        for number in (0, TOGETHER - 1, TOGETHER, len(numbers) - 1):
+            answer = await picture(app, file, number)
+            assert answer.headers["content-type"] == "image/jpeg"
+            assert code_of(answer.content) == numbers[number]
+
+    @pytest.mark.parametrize("number", [len(UPLOADED.frame_numbers), 10**9, "-1", "01", "x"])
+    async def test_there_is_no_frame_after_the_last(
+        self, app: AppHarness, file: dict[str, Any], number: object
+    ) -> None:
+        answer = await picture(app, file, number)
+        assert (answer.status_code, answer.json()["error"]) == (404, "frame_not_found")
+
+    async def test_another_organization_sees_no_frame(
+        self, app: AppHarness, file: dict[str, Any]
+    ) -> None:
+        identity = app.services.identity
+        other = await identity.create_organization("Other")
+        issued = await identity.create_key(other.id, "theirs")
+        headers = {"Authorization": f"Bearer {issued.text}"}
+        for path in ("frame-times", "frames/number/0.jpg"):
+            answer = await app.client.get(f"{FILES}/{file['id']}/{path}", headers=headers)
+            assert (answer.status_code, answer.json()["error"]) == (404, "file_not_found")
