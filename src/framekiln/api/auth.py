@@ -2,7 +2,8 @@
 
 AuthenticatedCaller   an API key or a session: may do what the organization may
 SignedIn              a session only
-MediaReader           also a URL token, a media token or a link: may read media at this address
+MediaReader           also a URL token, a media token, a link or a review link: may read media at
+                      this address
 Uploader              also a URL token that was signed for this upload
 """
 
@@ -18,17 +19,21 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
 from framekiln.api.origins import SAFE_METHODS, require_own_host, require_own_page
+from framekiln.api.review_links import review_of
 from framekiln.identity.errors import KeyMalformed, TokenInvalid, TokenScopeMismatch
 from framekiln.identity.model import Caller
 from framekiln.identity.signatures.scope import RequestTarget
 from framekiln.kit.errors import NotFound
-from framekiln.kit.ids import OrganizationId
+from framekiln.kit.ids import OrganizationId, parse_uuid
+from framekiln.links.model import Link
+from framekiln.pipelines.model.pipeline import ReviewId
 from framekiln.settings import Settings
 
 if TYPE_CHECKING:
     from framekiln.services import Services
 
 SESSION_COOKIE: Final = "framekiln_session"
+REVIEW_COOKIE: Final = "framekiln_review"
 # Browsers accept such a cookie only from this host itself and over HTTPS.
 HOST_PREFIX: Final = "__Host-"
 MEDIA_TOKEN: Final = "media_token"  # noqa: S105  # the name of a query parameter
@@ -55,6 +60,7 @@ class AuthMethod(StrEnum):
     URL_TOKEN = "url_token"  # noqa: S105
     MEDIA_TOKEN = "media_token"  # noqa: S105
     LINK = "link"
+    REVIEW_LINK = "review_link"
 
     @property
     def is_token(self) -> bool:
@@ -69,6 +75,14 @@ class OpenedLink:
     organization_id: OrganizationId
     folder_url: str
     """What all addresses with its token begin with, without the last slash."""
+
+
+@dataclass(frozen=True)
+class OpenedReview:
+    """The review link of a browser, already verified."""
+
+    link: Link
+    review_id: ReviewId
 
 
 @dataclass(frozen=True)
@@ -100,6 +114,26 @@ async def session_caller(request: Request) -> Caller:
     if request.method not in SAFE_METHODS:
         require_own_page(request.headers, services.settings)
     return await _admitted(request, found)
+
+
+async def review_link(request: Request) -> OpenedReview | None:
+    """Return the review link that the browser has opened; None for anybody who is logged in."""
+    text = cookie_of(request, REVIEW_COOKIE)
+    if not text or bearer_text(request) is not None or cookie_of(request, SESSION_COOKIE):
+        return None
+    services = services_of(request)
+    require_own_host(request.headers, services.settings)
+    link = await services.links.open(text)
+    review_id = review_of(link)
+    if review_id is None:
+        return None
+    if request.method not in SAFE_METHODS:
+        require_own_page(request.headers, services.settings)
+    structlog.contextvars.bind_contextvars(
+        organization_id=str(link.organization_id), link_id=str(link.id)
+    )
+    await services.quotas.count_request(link.organization_id)
+    return OpenedReview(link, review_id)
 
 
 async def media_reader(request: Request) -> AsyncIterator[Reader]:
@@ -188,9 +222,25 @@ async def _reader(request: Request) -> Reader:
         if len(values) > 1:
             raise TokenInvalid(f"the query has more than one {MEDIA_TOKEN}")
         return await _token_reader(request, values[0], AuthMethod.MEDIA_TOKEN)
+    review = await review_link(request)
+    if review is not None:
+        return await _review_reader(request, review)
     found = await caller(request)
     proof = AuthMethod.SESSION if found.api_key is None else AuthMethod.API_KEY
     return Reader(found.organization.id, proof)
+
+
+async def _review_reader(request: Request, review: OpenedReview) -> Reader:
+    """Return the reader of the file that a task is about, as long as the task is open."""
+    organization_id = review.link.organization_id
+    reviews = services_of(request).pipelines.reviews
+    file_id = await reviews.find_open_file(organization_id, review.review_id)
+    is_allowed = request.method in SAFE_METHODS and file_id is not None
+    if not is_allowed or parse_uuid(request.path_params.get("file_id", "")) != file_id:
+        raise TokenScopeMismatch(
+            "a review link only allows reading the media of its file until the task is decided"
+        )
+    return Reader(organization_id, AuthMethod.REVIEW_LINK)
 
 
 async def _token_reader(request: Request, text: str, proof: AuthMethod) -> Reader:

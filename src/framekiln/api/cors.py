@@ -16,7 +16,16 @@ from framekiln.links.model import PREFIX as LINK_PREFIX
 
 API_PREFIX: Final = ("/api/v1/", "/v2/", LINK_PREFIX)
 SESSION_PATHS: Final = frozenset(
-    {"/login", "/login/code", "/logout", "/session", "/ef-sign-url", "/@ef-sign-url"}
+    {
+        "/login",
+        "/login/code",
+        "/login/review",
+        "/logout",
+        "/session",
+        "/session/review",
+        "/ef-sign-url",
+        "/@ef-sign-url",
+    }
 )
 
 METHODS: Final = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"

@@ -1,5 +1,6 @@
 """Login, logout, and the routes that work with a session instead of an API key."""
 
+from datetime import datetime
 from typing import Final
 from urllib.parse import parse_qsl
 from uuid import UUID
@@ -8,17 +9,22 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
 from framekiln.api.auth import (
+    REVIEW_COOKIE,
     SESSION_COOKIE,
     SessionCaller,
     cookie_name,
     cookie_of,
+    review_link,
     services_of,
 )
 from framekiln.api.bodies import json_body, parse_json, read_bytes, read_json
 from framekiln.api.origins import refuse_other_page, require_own_host, require_own_page
+from framekiln.api.review_links import review_of
 from framekiln.api.v1.tokens import SignedUrl, SignUrl, sign
+from framekiln.identity.errors import SessionMissing
 from framekiln.identity.model import Caller, IssuedSession
 from framekiln.kit.errors import InvalidInput
+from framekiln.links.errors import LinkNotFound
 from framekiln.settings import Settings
 
 router = APIRouter(tags=["sessions"])
@@ -40,6 +46,19 @@ class LoginCode(BaseModel):
     """The code of a login link, which `framekiln users login-link` prints."""
 
     code: str
+
+
+class ReviewLinkToken(BaseModel):
+    """The token of a review link, which stands behind `#link=` in its address."""
+
+    token: str
+
+
+class ReviewSession(BaseModel):
+    """What a review link allows."""
+
+    review_id: UUID
+    expires_at: datetime
 
 
 class UserView(BaseModel):
@@ -106,6 +125,38 @@ async def log_in_with_code(request: Request, response: Response) -> SessionView:
     return await _begin(request, response, issued)
 
 
+@router.post(
+    "/login/review",
+    openapi_extra=json_body(ReviewLinkToken, names_unknown=False),
+    summary="Open a review link",
+)
+async def open_review_link(request: Request, response: Response) -> ReviewSession:
+    """Let this browser see and decide one review task; it ends the session, if there is one."""
+    _require_own_login(request)
+    services = services_of(request)
+    body = await read_json(request, ReviewLinkToken, max_bytes=MAX_BODY_BYTES)
+    link = await services.links.open(body.token)
+    review_id = review_of(link)
+    if review_id is None:
+        raise LinkNotFound("this link leads to media, not to a review task")
+    await _end_session(request, response)
+    lifetime_s = int((link.expires_at - services.clock.now()).total_seconds())
+    _set_cookie(
+        response, REVIEW_COOKIE, body.token, settings=services.settings, lifetime_s=lifetime_s
+    )
+    return ReviewSession(review_id=review_id, expires_at=link.expires_at)
+
+
+@router.get("/session/review", summary="Show the review link of this browser")
+async def get_review_session(request: Request, response: Response) -> ReviewSession:
+    """Answer 200 while the browser has a valid review link and nobody is logged in, else 401."""
+    response.headers["Cache-Control"] = "no-store"
+    opened = await review_link(request)
+    if opened is None:
+        raise SessionMissing("no review link was opened in this browser")
+    return ReviewSession(review_id=opened.review_id, expires_at=opened.link.expires_at)
+
+
 def _require_own_login(request: Request) -> None:
     """Refuse a login that a page of another origin sends: it would start a session of theirs."""
     settings = services_of(request).settings
@@ -116,12 +167,21 @@ def _require_own_login(request: Request) -> None:
 async def _begin(request: Request, response: Response, issued: IssuedSession) -> SessionView:
     """End the session before, and set the cookies of the new one."""
     services = services_of(request)
-    before = cookie_of(request, SESSION_COOKIE)
-    if before:
-        await services.sessions.log_out(before)
+    await _end_session(request, response)
     for name, text in ((SESSION_COOKIE, issued.text), (DEVICE_COOKIE, issued.device)):
         _set_cookie(response, name, text, settings=services.settings, lifetime_s=COOKIE_LIFETIME_S)
     return SessionView.of(issued.caller)
+
+
+async def _end_session(request: Request, response: Response) -> None:
+    """Forget who used this browser before: a user, or somebody with a review link."""
+    settings = services_of(request).settings
+    before = cookie_of(request, SESSION_COOKIE)
+    if before:
+        await services_of(request).sessions.log_out(before)
+    for name in (SESSION_COOKIE, REVIEW_COOKIE):
+        if cookie_of(request, name):
+            _set_cookie(response, name, "", settings=settings, lifetime_s=0)
 
 
 @router.post("/logout", summary="Log out")
@@ -133,7 +193,8 @@ async def log_out(request: Request, response: Response) -> SessionDone:
         require_own_host(request.headers, services.settings)
         require_own_page(request.headers, services.settings)
         await services.sessions.log_out(text)
-    _set_cookie(response, SESSION_COOKIE, "", settings=services.settings, lifetime_s=0)
+    for name in (SESSION_COOKIE, REVIEW_COOKIE):
+        _set_cookie(response, name, "", settings=services.settings, lifetime_s=0)
     return SessionDone(success=True)
 
 

@@ -45,8 +45,11 @@ class Links:
 
     async def write_url(self, link: Link) -> str:
         """Return the signed address of a link."""
-        token = write_token(link.id, link.expires_at, await self._keys.current())
-        return f"{self.token_url(token)}{link.target.name}"
+        return f"{self.token_url(await self.write_token(link))}{link.target.name}"
+
+    async def write_token(self, link: Link) -> str:
+        """Return the signed token of a link."""
+        return write_token(link.id, link.expires_at, await self._keys.current())
 
     def token_url(self, token: str) -> str:
         """Return the folder of all addresses with a token."""

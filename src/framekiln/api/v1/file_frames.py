@@ -90,6 +90,11 @@ async def get_numbered_frame(
     return Response(picture, media_type="image/jpeg", headers=headers)
 
 
+_PICTURE: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"description": "The picture", "content": _JPEG}
+}
+
+
 def _ranged(content: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
     return {
         200: {"description": "The whole content", "content": content},
@@ -104,7 +109,7 @@ for _path, _endpoint, _responses, _summary in (
     (
         "/frames/number/{number}.jpg",
         get_numbered_frame,
-        {200: {"description": "The picture", "content": _JPEG}},
+        _PICTURE,
         "Download a frame by number",
     ),
 ):

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from framekiln.api.auth import MEDIA_TOKEN, AuthenticatedCaller, reads_media, services_of
 from framekiln.api.bodies import SuccessAnswer, json_body, read_json
 from framekiln.api.origins import is_own_url
+from framekiln.api.review_links import review_of, review_url
 from framekiln.api.unknown_fields import RequestBody, WarningRoute
 from framekiln.api.v1.pages import PageParameters
 from framekiln.api.v1.renders import parse_render_id
@@ -88,7 +89,7 @@ async def create_link(
         lifetime=timedelta(seconds=body.expires_in_s),
     )
     response.headers["Cache-Control"] = "no-store"
-    return await _described(services, await services.links.create(new))
+    return await describe_link(services, await services.links.create(new))
 
 
 @router.get("/links", summary="List links")
@@ -103,7 +104,7 @@ async def list_links(
     page, next_cursor = query.page_of(found, lambda each: each.position)
     response.headers["Cache-Control"] = "no-store"
     return LinkList(
-        links=[await _described(services, each) for each in page], next_cursor=next_cursor
+        links=[await describe_link(services, each) for each in page], next_cursor=next_cursor
     )
 
 
@@ -177,10 +178,17 @@ async def _require_source(
         check_web_address(url)
 
 
-async def _described(services: Services, link: Link) -> LinkInfo:
+async def describe_link(services: Services, link: Link) -> LinkInfo:
+    """Return the response for a link, with its signed URL."""
+    review_id = review_of(link)
+    if review_id is None:
+        url = await services.links.write_url(link)
+    else:
+        token = await services.links.write_token(link)
+        url = review_url(services.settings.public_url, review_id, token)
     return LinkInfo(
         id=str(link.id),
-        url=await services.links.write_url(link),
+        url=url,
         address=link.target.address,
         created_at=link.created_at,
         expires_at=link.expires_at,

@@ -3,26 +3,30 @@
 Pipelines are enabled for each organization; until then their routes answer 404.
 """
 
+from dataclasses import dataclass
 from typing import Annotated, Final
 from uuid import UUID
 
 from fastapi import Depends, Header, Request
 
-from framekiln.api.auth import AuthenticatedCaller
+from framekiln.api.auth import AuthenticatedCaller, caller, review_link
 from framekiln.identity.model import Caller
 from framekiln.kit.errors import NotFound
-from framekiln.kit.ids import parse_uuid
+from framekiln.kit.ids import OrganizationId, parse_uuid
+from framekiln.pipelines.errors import ReviewNotFound
+from framekiln.pipelines.model.pipeline import ReviewId
+from framekiln.pipelines.model.review import Reviewer
 from framekiln.pipelines.services.requests import read_idempotency_key
 
 MAX_BODY_BYTES: Final = 64 << 10
 MAX_DEFINITION_BYTES: Final = 1 << 20
 
 
-async def pipeline_caller(request: Request, caller: AuthenticatedCaller) -> Caller:
+async def pipeline_caller(request: Request, found: AuthenticatedCaller) -> Caller:
     """Return the caller, if pipelines are enabled for its organization."""
-    if not caller.organization.pipelines_enabled:
+    if not found.organization.pipelines_enabled:
         raise NotFound(f"there is nothing at {request.url.path}")
-    return caller
+    return found
 
 
 async def idempotency_key(
@@ -38,6 +42,28 @@ async def idempotency_key(
     return read_idempotency_key(text)
 
 
+@dataclass(frozen=True)
+class ReviewAccess:
+    """Who may see and decide a review task: its organization, or whoever has a link to it."""
+
+    organization_id: OrganizationId
+    review_id: ReviewId
+    reviewer: Reviewer
+
+
+async def review_access(request: Request, review_id: str) -> ReviewAccess:
+    """Return who may decide this task, or raise; a link is for one task only."""
+    wanted = ReviewId(parse_path_id(review_id, ReviewNotFound, "there is no review"))
+    opened = await review_link(request)
+    if opened is None:
+        found = await pipeline_caller(request, await caller(request))
+        return ReviewAccess(found.organization.id, wanted, Reviewer.of(found))
+    if opened.review_id != wanted:
+        raise ReviewNotFound(f"there is no review {wanted}")
+    return ReviewAccess(opened.link.organization_id, wanted, Reviewer("link", opened.link.id))
+
+
+ReviewCaller = Annotated[ReviewAccess, Depends(review_access)]
 PipelineCaller = Annotated[Caller, Depends(pipeline_caller)]
 IdempotencyKey = Annotated[str | None, Depends(idempotency_key)]
 

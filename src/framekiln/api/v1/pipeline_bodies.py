@@ -1,4 +1,4 @@
-"""Response bodies of pipelines, versions, endpoints, batches, reviews and outputs."""
+"""Response bodies of pipelines, versions, endpoints, batches and outputs."""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
@@ -9,12 +9,6 @@ from pydantic import BaseModel, Field
 from framekiln.kit.clock import iso
 from framekiln.pipelines.definition.step_rules import DefinitionWarning
 from framekiln.pipelines.model.pipeline import Batch, Endpoint, Pipeline, PipelineVersion
-from framekiln.pipelines.model.review import (
-    Review,
-    ReviewStatus,
-    correction_to_json,
-    describe_review,
-)
 from framekiln.pipelines.model.run import LatestOutput, StoredOutput
 
 Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
@@ -191,59 +185,6 @@ class BatchList(BaseModel):
     """A page of batches, newest first."""
 
     batches: list[BatchInfo]
-    next_cursor: str | None
-
-
-class Decider(BaseModel):
-    """An API key or a user."""
-
-    type: str
-    id: UUID
-
-
-class DecisionInfo(BaseModel):
-    """The decision and who made it; null when the review expired."""
-
-    decision: ReviewStatus
-    decided_by: Decider | None
-    reason: str | None
-
-
-class ReviewInfo(BaseModel):
-    """A review task."""
-
-    id: UUID
-    run_id: UUID
-    pipeline_run_id: UUID
-    step_run_id: UUID
-    step_key: str
-    attempt: int
-    status: ReviewStatus
-    instructions: str | None
-    input_namespaces: list[str]
-    on_expiry: str
-    decision: DecisionInfo | None
-    metadata_patch: dict[str, Any] | None
-    created_at: Instant
-    expires_at: Instant
-    decided_at: Instant | None
-
-    @classmethod
-    def of(cls, review: Review) -> "ReviewInfo":
-        """Return the response for a review task."""
-        correction = review.correction
-        return cls(
-            **describe_review(review),
-            instructions=review.instructions,
-            on_expiry=review.on_expiry,
-            metadata_patch=None if correction is None else correction_to_json(correction),
-        )
-
-
-class ReviewList(BaseModel):
-    """A page of tasks, newest first."""
-
-    reviews: list[ReviewInfo]
     next_cursor: str | None
 
 

@@ -1,22 +1,47 @@
 """/api/v1/pipeline-reviews: review tasks that people decide (spec 3.3)."""
 
-from typing import Any
+from datetime import timedelta
+from typing import Any, Final
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
+from pydantic import Field
 
 from framekiln.api.auth import services_of
-from framekiln.api.bodies import json_body, read_json_value
-from framekiln.api.v1.pipeline_access import MAX_BODY_BYTES, PipelineCaller, parse_path_id
-from framekiln.api.v1.pipeline_bodies import ReviewInfo, ReviewList
+from framekiln.api.bodies import json_body, read_json, read_json_value
+from framekiln.api.review_links import review_target
+from framekiln.api.unknown_fields import RequestBody
+from framekiln.api.v1.links import LinkInfo, describe_link
+from framekiln.api.v1.pipeline_access import (
+    MAX_BODY_BYTES,
+    PipelineCaller,
+    ReviewAccess,
+    ReviewCaller,
+    parse_path_id,
+)
 from framekiln.api.v1.pipeline_pages import ReviewParameters
-from framekiln.pipelines.errors import ReviewNotFound, invalid_request
+from framekiln.api.v1.review_bodies import ReviewInfo, ReviewInputsInfo, ReviewList
+from framekiln.links.model import MAX_LIFETIME, NewLink
+from framekiln.pipelines.errors import ReviewNotFound, ReviewNotPending, invalid_request
 from framekiln.pipelines.model.pipeline import ReviewId
-from framekiln.pipelines.model.review import Decision, Reviewer, ReviewStatus
+from framekiln.pipelines.model.review import Decision, ReviewStatus
 from framekiln.pipelines.outputs.corrections import Correction, check_correction
 from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES
 from framekiln.pipelines.services.requests import ApproveRequest, RejectRequest, read_body
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
+
+_DEFAULT_LIFETIME: Final = timedelta(days=7)
+
+
+class CreateReviewLink(RequestBody):
+    """How long a link for a reviewer is valid."""
+
+    expires_in_s: int = Field(
+        default=int(_DEFAULT_LIFETIME.total_seconds()),
+        ge=1,
+        le=int(MAX_LIFETIME.total_seconds()),
+        description="Seconds until the link expires.",
+    )
 
 
 @router.get("/pipeline-reviews", summary="List review tasks")
@@ -32,10 +57,47 @@ async def list_reviews(
 
 
 @router.get("/pipeline-reviews/{review_id}", summary="Show a review task")
-async def get_review(request: Request, caller: PipelineCaller, review_id: str) -> ReviewInfo:
+async def get_review(request: Request, access: ReviewCaller) -> ReviewInfo:
     """Return a review task and its decision."""
     reviews = services_of(request).pipelines.reviews
-    return ReviewInfo.of(await reviews.get(caller.organization.id, _review_id(review_id)))
+    return ReviewInfo.of(await reviews.get(access.organization_id, access.review_id))
+
+
+@router.get("/pipeline-reviews/{review_id}/inputs", summary="Show what a review task is about")
+async def get_inputs(request: Request, access: ReviewCaller) -> ReviewInputsInfo:
+    """Return the file and the annotations of the steps before, with earlier corrections."""
+    services = services_of(request)
+    inputs = await services.pipelines.reviews.inputs(access.organization_id, access.review_id)
+    file = await services.files.get(access.organization_id, inputs.file_id)
+    return ReviewInputsInfo.describe(inputs, file)
+
+
+@router.post(
+    "/pipeline-reviews/{review_id}/links",
+    status_code=201,
+    openapi_extra=json_body(CreateReviewLink),
+    summary="Make a link for a reviewer",
+)
+async def create_review_link(
+    request: Request, response: Response, caller: PipelineCaller, *, review_id: str
+) -> LinkInfo:
+    """Make a link to the page of this task, for somebody who has no account."""
+    services = services_of(request)
+    body = await read_json(request, CreateReviewLink, max_bytes=MAX_BODY_BYTES)
+    found = ReviewId(parse_path_id(review_id, ReviewNotFound, "there is no review"))
+    review = await services.pipelines.reviews.get(caller.organization.id, found)
+    if review.status is not ReviewStatus.PENDING:
+        raise ReviewNotPending(f"review {review.id} is {review.status}: nothing is left to decide")
+    link = await services.links.create(
+        NewLink(
+            organization_id=caller.organization.id,
+            api_key_id=caller.api_key_id,
+            target=review_target(review.id),
+            lifetime=timedelta(seconds=body.expires_in_s),
+        )
+    )
+    response.headers["Cache-Control"] = "no-store"
+    return await describe_link(services, link)
 
 
 @router.post(
@@ -43,11 +105,11 @@ async def get_review(request: Request, caller: PipelineCaller, review_id: str) -
     openapi_extra=json_body(ApproveRequest, names_unknown=False),
     summary="Approve a review task, with optional corrections",
 )
-async def approve_review(request: Request, caller: PipelineCaller, review_id: str) -> ReviewInfo:
+async def approve_review(request: Request, access: ReviewCaller) -> ReviewInfo:
     """Continue the run, with corrected annotations if there are any."""
     body = await read_json_value(request, max_bytes=2 * MAX_OUTPUT_BYTES)
-    decision = Decision(ReviewStatus.APPROVED, Reviewer.of(caller), _correction(body))
-    return await _decide(request, caller, review_id, decision=decision)
+    decision = Decision(ReviewStatus.APPROVED, access.reviewer, _correction(body))
+    return await _decide(request, access, decision)
 
 
 @router.post(
@@ -55,18 +117,16 @@ async def approve_review(request: Request, caller: PipelineCaller, review_id: st
     openapi_extra=json_body(RejectRequest, names_unknown=False),
     summary="Reject a review task",
 )
-async def reject_review(request: Request, caller: PipelineCaller, review_id: str) -> ReviewInfo:
+async def reject_review(request: Request, access: ReviewCaller) -> ReviewInfo:
     """End the run: all later steps are skipped."""
     rejection = read_body(RejectRequest, await read_json_value(request, max_bytes=MAX_BODY_BYTES))
-    decision = Decision(ReviewStatus.REJECTED, Reviewer.of(caller), reason=rejection.reason)
-    return await _decide(request, caller, review_id, decision=decision)
+    decision = Decision(ReviewStatus.REJECTED, access.reviewer, reason=rejection.reason)
+    return await _decide(request, access, decision)
 
 
-async def _decide(
-    request: Request, caller: PipelineCaller, review_id: str, *, decision: Decision
-) -> ReviewInfo:
-    reviews, found = services_of(request).pipelines.reviews, _review_id(review_id)
-    return ReviewInfo.of(await reviews.decide(caller.organization.id, found, decision))
+async def _decide(request: Request, access: ReviewAccess, decision: Decision) -> ReviewInfo:
+    reviews = services_of(request).pipelines.reviews
+    return ReviewInfo.of(await reviews.decide(access.organization_id, access.review_id, decision))
 
 
 def _correction(body: Any) -> Correction | None:
@@ -78,7 +138,3 @@ def _correction(body: Any) -> Correction | None:
     if isinstance(checked, Correction):
         return checked
     raise invalid_request(checked)
-
-
-def _review_id(text: str) -> ReviewId:
-    return ReviewId(parse_path_id(text, ReviewNotFound, "there is no review"))

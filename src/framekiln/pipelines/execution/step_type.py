@@ -72,6 +72,10 @@ class StepType(StepRules):
         """Return the endpoint that a step has its work done by, if there is one."""
         return None
 
+    def redacted_kinds(self, step: Step) -> frozenset[str]:
+        """Return the kinds of annotations that a step hides or mutes."""
+        return frozenset()
+
     def frame_times(self, metadata: Mapping[str, Any]) -> range:
         """Return when the pictures were taken that an output speaks of, in milliseconds."""
         return range(0)

@@ -1,12 +1,13 @@
 """Review tasks: decisions by people, and expiry."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from framekiln.db.pool import Database
 from framekiln.jobs.failures import Failure
 from framekiln.kit.clock import Clock
-from framekiln.kit.ids import OrganizationId
+from framekiln.kit.ids import FileId, OrganizationId
 from framekiln.pipelines.errors import (
     ReviewConflict,
     ReviewExpired,
@@ -16,12 +17,15 @@ from framekiln.pipelines.errors import (
 from framekiln.pipelines.execution.coordinator import RunCoordinator
 from framekiln.pipelines.execution.events import review_event
 from framekiln.pipelines.execution.locked_run import LockedRun
+from framekiln.pipelines.execution.step_inputs import read_inputs
+from framekiln.pipelines.execution.step_type import StepTypes
 from framekiln.pipelines.model.pipeline import PageRequest, ReviewId
 from framekiln.pipelines.model.review import Decision, Review, ReviewFilter, ReviewStatus
 from framekiln.pipelines.model.run import UnitKey
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.scheduling.status import StepStatus
 from framekiln.pipelines.stores import review as review_store
+from framekiln.pipelines.stores import run as run_store
 
 _EXPIRED_AT_A_TIME: Final = 500
 _EXPIRED_FAILURE: Final = Failure(ReviewExpired.code, "the review was not decided in time")
@@ -32,12 +36,30 @@ _STATUS_AFTER_EXPIRY: Final = {
 }
 
 
+@dataclass(frozen=True)
+class ReviewInputs:
+    """What a reviewer looks at: a file, and what earlier steps found in it, by namespace."""
+
+    file_id: FileId
+    redacted_kinds: frozenset[str]
+    """What later steps hide or mute."""
+    outputs: Mapping[str, StepOutput]
+
+
 class Reviews:
     """The review tasks of all organizations."""
 
-    def __init__(self, database: Database, *, coordinator: RunCoordinator, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        coordinator: RunCoordinator,
+        step_types: StepTypes,
+        clock: Clock,
+    ) -> None:
         self._database = database
         self._coordinator = coordinator
+        self._step_types = step_types
         self._clock = clock
 
     async def get(self, organization_id: OrganizationId, review_id: ReviewId) -> Review:
@@ -45,8 +67,40 @@ class Reviews:
         async with self._database.connection() as connection:
             review = await review_store.find(connection, organization_id, review_id)
         if review is None:
-            raise ReviewNotFound(f"there is no review {review_id}")
+            raise _not_found(review_id)
         return review
+
+    async def inputs(self, organization_id: OrganizationId, review_id: ReviewId) -> ReviewInputs:
+        """Return what a task is about."""
+        review = await self.get(organization_id, review_id)
+        async with self._database.connection() as connection:
+            run = await run_store.find(connection, organization_id, review.run_id)
+            if run is None:
+                raise _not_found(review_id)
+            version = await self._coordinator.versions.get(
+                connection, run.pipeline_id, run.pipeline_version
+            )
+            definition, key = version.definition, review.step_key
+            found = await read_inputs(connection, run.id, definition, key=key)
+        later = (
+            step
+            for step in definition.steps.values()
+            if any(each.key == key for each in definition.upstream(step.key))
+        )
+        kinds = (self._step_types[step.type].redacted_kinds(step) for step in later)
+        return ReviewInputs(run.file_id, frozenset().union(*kinds), found)
+
+    async def find_open_file(
+        self, organization_id: OrganizationId, review_id: ReviewId
+    ) -> FileId | None:
+        """Return the file of a task that waits for a decision; None for any other."""
+        async with self._database.connection() as connection:
+            review = await review_store.find(connection, organization_id, review_id)
+            if review is None or review.status is not ReviewStatus.PENDING:
+                return None
+            run = await run_store.find(connection, organization_id, review.run_id)
+        is_over = review.expires_at <= self._clock.now()
+        return None if run is None or is_over else run.file_id
 
     async def page(
         self, organization_id: OrganizationId, wanted: ReviewFilter, page_request: PageRequest
@@ -93,6 +147,10 @@ class Reviews:
             return known
         current = await review_store.find(locked.connection, known.organization_id, known.id)
         return current or known
+
+
+def _not_found(review_id: ReviewId) -> ReviewNotFound:
+    return ReviewNotFound(f"there is no review {review_id}")
 
 
 async def _decide(locked: LockedRun, review: Review, decision: Decision) -> None:

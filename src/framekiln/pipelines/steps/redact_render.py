@@ -12,7 +12,7 @@ from uuid import UUID
 
 from framekiln.files.service import Files
 from framekiln.kit.ids import RenderId, new_uuid
-from framekiln.pipelines.definition.model import StepSettings
+from framekiln.pipelines.definition.model import Step, StepSettings
 from framekiln.pipelines.errors import RedactionFailed
 from framekiln.pipelines.execution.step_type import StepServices, StepType
 from framekiln.pipelines.execution.step_work import RetryLater, StepWork
@@ -38,6 +38,11 @@ class RedactRenderStep(StepType):
     name = "redact_render"
     settings = RedactRenderSettings
     produces_redaction = True
+
+    def redacted_kinds(self, step: Step) -> frozenset[str]:
+        """Return the kinds that a step is set to."""
+        assert isinstance(step.settings, RedactRenderSettings)
+        return frozenset(step.settings.kinds)
 
     def open_runner(self, services: StepServices) -> "RedactRenderRunner":
         """Return what runs redact_render steps."""
