@@ -31,6 +31,7 @@ GROUPS: Final = {
     SURVIVAL: ("test_crash_recovery.py", "test_pipeline_chaos.py", "test_upload_resume.py"),
     SHARED: (
         "test_redaction.py",
+        "test_review_page.py",
         "test_pipeline_commands.py",
         "test_players.py",
         "test_layer_examples.py",

@@ -27,6 +27,7 @@ PAGES = (
     "/studio/pipelines",
     "/studio/pipelines/new",
     "/studio/runs",
+    "/studio/reviews",
     "/studio/webhooks",
     "/studio/settings",
 )

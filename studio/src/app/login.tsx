@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { problemOf, request, type Problem } from "../lib/api.ts";
 import { goTo } from "../lib/router.ts";
-import { session } from "../lib/session.ts";
+import { reviewLinkProblem, session } from "../lib/session.ts";
 import { Field, ProblemNote } from "../ui/parts.tsx";
 
 /** The code stands behind `#`, so it reaches neither logs nor other pages. */
@@ -48,6 +48,7 @@ export function Login(): JSX.Element {
           Log in. The command <code>framekiln users login-link</code> prints a link that needs no
           password.
         </p>
+        <ProblemNote problem={reviewLinkProblem.value} />
         {problem?.field == null && <ProblemNote problem={problem} />}
         <Field label="E-mail address" name="email" problem={problem}>
           {(attributes) => (

@@ -2,12 +2,13 @@
 
 import "../ui/base.css";
 import "./app.css";
+import "../review/review.css";
 import { render, type ComponentType, type JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useActivity } from "../lib/activity.ts";
 import { isDisconnected } from "../lib/events.ts";
-import { pathTo, place } from "../lib/router.ts";
-import { findSession, logOut, session } from "../lib/session.ts";
+import { goTo, pathTo, place } from "../lib/router.ts";
+import { findSession, logOut, reviewLink, session } from "../lib/session.ts";
 import { Link } from "../ui/parts.tsx";
 import { Home } from "./home.tsx";
 import { Login } from "./login.tsx";
@@ -23,6 +24,7 @@ const PAGES: Record<string, { title: string; load: () => Promise<PageModule> }> 
   files: { title: "Files", load: () => import("./files.tsx") },
   pipelines: { title: "Pipelines", load: () => import("./pipelines.tsx") },
   runs: { title: "Runs", load: () => import("./runs.tsx") },
+  reviews: { title: "Reviews", load: () => import("./reviews.tsx") },
   webhooks: { title: "Webhooks", load: () => import("./webhooks.tsx") },
   settings: { title: "Settings", load: () => import("./settings.tsx") },
 };
@@ -31,7 +33,7 @@ function App(): JSX.Element {
   useEffect(() => void findSession(), []);
   useActivity(Boolean(session.value));
   if (session.value === undefined) return <p class="login quiet">Loading…</p>;
-  if (session.value === null) return <Login />;
+  if (session.value === null) return reviewLink.value ? <Reviewer /> : <Login />;
   return (
     <div class="app">
       <Navigation email={session.value.user.email} organization={session.value.organization.name} />
@@ -43,6 +45,19 @@ function App(): JSX.Element {
         )}
         <Current name={place.value.page} />
       </div>
+    </div>
+  );
+}
+
+/** For somebody with a review link: one task, and nothing else. */
+function Reviewer(): JSX.Element {
+  const path = pathTo("reviews", reviewLink.value!.review_id);
+  useEffect(() => {
+    if (location.pathname !== path) goTo(path, { replace: true });
+  }, [path]);
+  return (
+    <div class="reviewer">
+      <Current name="reviews" />
     </div>
   );
 }

@@ -1,16 +1,25 @@
 /** Who is logged in. */
 
 import { effect, signal } from "@preact/signals";
-import { client } from "./api.ts";
-import type { ResultOf } from "./api.ts";
+import { client, isLoggedOut, problemOf } from "./api.ts";
+import type { Problem, ResultOf } from "./api.ts";
 
 export type Session = ResultOf<"get", "/session">;
 
 /** `undefined` until the service has answered, `null` if nobody is logged in. */
 export const session = signal<Session | null | undefined>(undefined);
 
-/** Set while a session may exist: without it there is nothing to ask for. */
+/** What the review link of this browser allows, if nobody is logged in. */
+export const reviewLink = signal<ResultOf<"get", "/session/review"> | null>(null);
+/** Why a review link does not work. */
+export const reviewLinkProblem = signal<Problem | null>(null);
+
+/** Set while a session or a review link may exist: without it there is nothing to ask for. */
 const FLAG = "framekiln.session";
+const REVIEW_FLAG = "framekiln.review";
+const REVIEWS = "/studio/reviews/";
+/** The token stands behind `#`, so it reaches neither logs nor other pages. */
+const TOKEN = /^#link=([\w-]+)$/;
 
 effect(() => {
   if (session.value) localStorage.setItem(FLAG, "1");
@@ -18,7 +27,10 @@ effect(() => {
 });
 
 export async function findSession(): Promise<void> {
+  const token = location.pathname.startsWith(REVIEWS) ? TOKEN.exec(location.hash)?.[1] : undefined;
+  if (token !== undefined) return openReviewLink(token);
   if (localStorage.getItem(FLAG) === null) {
+    await findReviewLink();
     session.value = null;
     return;
   }
@@ -29,7 +41,29 @@ export async function findSession(): Promise<void> {
   }
 }
 
+async function openReviewLink(token: string): Promise<void> {
+  history.replaceState(null, "", location.pathname);
+  try {
+    reviewLink.value = await client.request("post", "/login/review", { body: { token } });
+    localStorage.setItem(REVIEW_FLAG, "1");
+  } catch (error) {
+    reviewLinkProblem.value = problemOf(error);
+  }
+  session.value = null;
+}
+
+async function findReviewLink(): Promise<void> {
+  if (localStorage.getItem(REVIEW_FLAG) === null) return;
+  try {
+    reviewLink.value = await client.request("get", "/session/review");
+  } catch (error) {
+    localStorage.removeItem(REVIEW_FLAG);
+    reviewLinkProblem.value = isLoggedOut(error) ? null : problemOf(error);
+  }
+}
+
 export async function logOut(): Promise<void> {
   await client.request("post", "/logout");
+  reviewLink.value = null;
   session.value = null;
 }

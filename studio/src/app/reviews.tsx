@@ -1,0 +1,169 @@
+/** All review tasks, open ones first, and the page of one of them. */
+
+import type { JSX } from "preact";
+import { useCallback, useState } from "preact/hooks";
+import { problemOf, request, type Problem } from "../lib/api.ts";
+import { shortId } from "../lib/format.ts";
+import { useInterval, useLoad } from "../lib/load.ts";
+import { goTo, pathTo, place } from "../lib/router.ts";
+import { reviewLink } from "../lib/session.ts";
+import { LongList } from "../ui/long_list.tsx";
+import { Copy, Facts, Link, Page, ProblemNote, Show, Status, Time } from "../ui/parts.tsx";
+import type { Review } from "../review/decision.tsx";
+import { Editor } from "../review/editor.tsx";
+import { FrameTimes } from "../review/frames.ts";
+
+const POLL_MS = 2_000;
+const STATUSES = ["pending", "approved", "rejected", "expired", "cancelled"] as const;
+
+export default function Reviews(): JSX.Element {
+  const [id] = place.value.ids;
+  return id === undefined ? <AllReviews /> : <OneReview key={id} id={id} />;
+}
+
+function AllReviews(): JSX.Element {
+  const status = place.value.query.get("status") ?? "pending";
+  const [version, setVersion] = useState(0);
+  useInterval(() => setVersion(version + 1), POLL_MS);
+  const load = useCallback(
+    async (cursor: string | null) => {
+      const query = { ...(cursor && { cursor }), ...(status !== "all" && { status }) } as never;
+      const page = await request("get", "/api/v1/pipeline-reviews", { query });
+      return { items: page.reviews, next: page.next_cursor ?? null };
+    },
+    [status],
+  );
+  return (
+    <Page
+      title="Reviews"
+      actions={
+        <select
+          aria-label="Status"
+          value={status}
+          onChange={(event) => goTo(`${pathTo("reviews")}?status=${event.currentTarget.value}`)}
+        >
+          {STATUSES.map((each) => (
+            <option key={each} value={each}>
+              {each}
+            </option>
+          ))}
+          <option value="all">all</option>
+        </select>
+      }
+    >
+      <LongList<Review>
+        key={status}
+        label="Reviews"
+        columns={["Task", "Status", "Step", "Expires", "Created"]}
+        load={load}
+        version={version}
+        idOf={(review) => review.id}
+        row={(review) => [
+          <Link to={pathTo("reviews", review.id)} class="mono">
+            {shortId(review.id)}
+          </Link>,
+          <Status value={review.status} />,
+          review.step_key,
+          <Time iso={review.expires_at} />,
+          <Time iso={review.created_at} />,
+        ]}
+        empty={status === "pending" ? "Nothing waits for a review." : "There are no such tasks."}
+      />
+    </Page>
+  );
+}
+
+function OneReview({ id }: { id: string }): JSX.Element {
+  const path = { review_id: id };
+  const [decided, setDecided] = useState<Review | null>(null);
+  const loaded = useLoad(async () => {
+    const review = await request("get", "/api/v1/pipeline-reviews/{review_id}", { path });
+    // A link does not show the film any longer once the task is decided.
+    if (reviewLink.value && review.status !== "pending") return { review, film: null };
+    const inputs = await request("get", "/api/v1/pipeline-reviews/{review_id}/inputs", { path });
+    const listed = await request("get", "/api/v1/files/{file_id}/frame-times", {
+      path: { file_id: inputs.file.id },
+    });
+    return { review, film: { inputs, frames: new FrameTimes(listed as never) } };
+  }, [id]);
+  return (
+    <Page
+      title={`Review ${shortId(id)}`}
+      actions={
+        !reviewLink.value && (
+          <Link to={pathTo("reviews")} class="button">
+            All reviews
+          </Link>
+        )
+      }
+    >
+      <Show of={loaded}>
+        {({ review: before, film }) => {
+          const review = decided ?? before;
+          const isShown = film !== null && !(reviewLink.value && review.status !== "pending");
+          return (
+            <>
+              {review.status !== "pending" && <Decided review={review} />}
+              {isShown && <Editor review={review} onDecided={setDecided} {...film} />}
+              {review.status === "pending" && !reviewLink.value && <ReviewerLink id={id} />}
+            </>
+          );
+        }}
+      </Show>
+    </Page>
+  );
+}
+
+function Decided({ review }: { review: Review }): JSX.Element {
+  return (
+    <section class="card stack" role="status">
+      <h2>
+        <Status value={review.status} />
+      </h2>
+      <Facts
+        of={[
+          ["Decided", <Time iso={review.decided_at} />],
+          ["By", review.decision?.decided_by?.type.replaceAll("_", " ") ?? "—"],
+          ["Reason", review.decision?.reason ?? "—"],
+        ]}
+      />
+    </section>
+  );
+}
+
+/** For somebody who has no account. */
+function ReviewerLink({ id }: { id: string }): JSX.Element {
+  const [url, setUrl] = useState<string | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const make = (): void => {
+    setProblem(null);
+    request("post", "/api/v1/pipeline-reviews/{review_id}/links", {
+      path: { review_id: id },
+      body: {} as never,
+    }).then(
+      (link) => setUrl(link.url),
+      (error: unknown) => setProblem(problemOf(error)),
+    );
+  };
+  return (
+    <section class="card stack">
+      <h2>Let somebody else review</h2>
+      <p class="quiet">
+        Whoever has the link may see and decide this task, for seven days, and nothing else.
+      </p>
+      <ProblemNote problem={problem} />
+      {url === null ? (
+        <div>
+          <button type="button" onClick={make}>
+            Make a link
+          </button>
+        </div>
+      ) : (
+        <div class="row">
+          <input class="mono review-link" readOnly value={url} aria-label="Link for a reviewer" />
+          <Copy text={url} />
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,63 @@
+/** The exact picture of one frame. The one before stays until the next has been loaded. */
+
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+/** While somebody scrubs, only the frames at which they rest are asked for. */
+const REST_MS = 40;
+
+export function frameAddress(fileId: string, number: number): string {
+  return `/api/v1/files/${fileId}/frames/number/${number}.jpg`;
+}
+
+export function FramePicture({
+  fileId,
+  number,
+  count,
+}: {
+  fileId: string;
+  number: number;
+  count: number;
+}): JSX.Element {
+  const [shown, setShown] = useState<number | null>(null);
+  const [failed, setFailed] = useState<number | null>(null);
+  const wanted = useRef(number);
+  wanted.current = number;
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      const picture = new Image();
+      picture.src = frameAddress(fileId, number);
+      picture.decode().then(
+        () => {
+          if (wanted.current !== number) return;
+          setShown(number);
+          setFailed(null);
+          // The neighbours are the most likely next ones.
+          for (const next of [number + 1, number - 1]) {
+            if (next >= 0 && next < count) new Image().src = frameAddress(fileId, next);
+          }
+        },
+        () => wanted.current === number && setFailed(number),
+      );
+    }, REST_MS);
+    return () => clearTimeout(timer);
+  }, [fileId, number, count]);
+  return (
+    <>
+      {shown !== null && (
+        <img
+          class="review-picture"
+          src={frameAddress(fileId, shown)}
+          alt={`Frame ${shown}`}
+          data-frame={shown}
+          draggable={false}
+        />
+      )}
+      {failed === number && (
+        <p class="note bad review-failed" role="alert">
+          Frame {number} could not be loaded. Go to another frame and back to try again.
+        </p>
+      )}
+    </>
+  );
+}
