@@ -119,6 +119,15 @@ def test_moves_by_whole_pixels_are_exact(browser: Browser) -> None:
     assert min(each.ssim for each in found) > 0.9999
 
 
+def test_text_that_slides_is_as_sharp_as_in_chromium(browser: Browser) -> None:
+    html = """<style>body { margin: 0; background: #fc1; font: bold 15px "Liberation Sans" }
+      p { position: absolute; left: 10px; top: 20.5px; margin: 0; animation: slide 2s linear both }
+      @keyframes slide { to { transform: translate(27px, 5px) } }</style>
+      <p>Rain in the north, sun by noon<br>Ferries delayed<br>Cup final at 20:45</p>"""
+    found = list(likenesses(order(html), browser, every=2))
+    assert min(each.ssim for each in found) >= 0.997
+
+
 def test_two_composed_films_have_the_same_bytes(browser: Browser, tmp_path: Path) -> None:
     films = [make(order(PAGE), browser, tmp_path / f"{number}.mp4") for number in range(2)]
     assert [film.record.composed_frames for film in films] == [FRAMES, FRAMES]

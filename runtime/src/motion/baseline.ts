@@ -1,5 +1,7 @@
 /** The first baseline of an element's own text. */
 
+import type { Box } from "./boxes.ts";
+
 let context: OffscreenCanvasRenderingContext2D | null = null;
 
 /** In the coordinates of the window; null if it has no text of its own. */
@@ -15,4 +17,10 @@ export function baselineOf(element: Element): number | null {
   context.font = getComputedStyle(element).font;
   // Layout rounds the ascent of a font to whole pixels.
   return line.top + Math.round(context.measureText("x").fontBoundingBoxAscent);
+}
+
+/** Where it is once its mover, with that box, has a transform: a corner on whole pixels. */
+export function movedBaseline(baseline: number | null, mover: Box | undefined): number | null {
+  const top = mover?.[1] ?? 0;
+  return baseline === null ? null : baseline - top + Math.round(top);
 }

@@ -1,7 +1,7 @@
 /** What layers show that are drawn anew, frame by frame, where nothing has moved. */
 
 import { selectorOf } from "../selector.ts";
-import { baselineOf } from "./baseline.ts";
+import { baselineOf, movedBaseline } from "./baseline.ts";
 import { areSame, boxOf, inkBox, unionOf, type Box } from "./boxes.ts";
 import { reachOf } from "./element_facts.ts";
 import { drawnElements, isShown } from "./flat_tree.ts";
@@ -9,8 +9,8 @@ import type { ElementFacts, FoundLayer } from "./layer_finder.ts";
 import type { RedrawnParts } from "./redrawn_parts.ts";
 import type { ScriptRecording } from "./script_recording.ts";
 
-/** Number of the picture, box, reach beyond the box, and baseline if all of it is text. */
-export type LayerContent = readonly [number, ...Box, number, number | null];
+/** Number of the picture, box, reach beyond the box, and baselines if all of it is text. */
+export type LayerContent = readonly [number, ...Box, number, number | null, number | null];
 
 export interface FrameContents {
   /** For each frame and layer that is redrawn. */
@@ -36,6 +36,7 @@ export class ContentReader {
   /** Elements that may not change their place. */
   private readonly fixed: readonly Element[];
   private readonly movers: readonly Element[];
+  private readonly allMovers: readonly Element[];
   private readonly recording: ScriptRecording | null;
 
   constructor(
@@ -46,6 +47,7 @@ export class ContentReader {
   ) {
     this.parts = parts;
     this.recording = recording;
+    this.allMovers = movers;
     this.layers = layers.filter((layer) => layer.parts.length > 0);
     this.facts = facts;
     this.rests = rests;
@@ -98,7 +100,9 @@ export class ContentReader {
     const isText = shown.every((element) => this.facts.get(element)?.hasBox === false);
     const first = shown.find((element) => baselineOf(element) !== null);
     const baseline = isText && first !== undefined ? baselineOf(first) : null;
-    return [number, ...box, reachPx, baseline];
+    const mover = this.allMovers[layer.chain.at(-1) ?? -1];
+    const moved = movedBaseline(baseline, mover === undefined ? undefined : boxOf(mover));
+    return [number, ...box, reachPx, baseline, moved];
   }
 
   private findShifted(): string {

@@ -18,7 +18,7 @@ import {
   parseTransform,
   parseTranslate,
 } from "./affine.ts";
-import { baselineOf } from "./baseline.ts";
+import { baselineOf, movedBaseline } from "./baseline.ts";
 import { areSame, boxOf, innerBox, inkBox, isInside, unionOf, type Box } from "./boxes.ts";
 import { parseClipPath } from "./clip_path.ts";
 import { describeElement } from "./element_facts.ts";
@@ -50,6 +50,8 @@ export interface LayerReport {
   readonly reachPx: number;
   /** Of its first text, if it has nothing but text: Chromium puts it on a whole row of pixels. */
   readonly baseline: number | null;
+  /** The same once it is moved: Chromium puts what it transforms on whole pixels first. */
+  readonly movedBaseline: number | null;
   /** A frame in which all of it is there. */
   readonly frame: number;
   /** The video that is all of it, if it is one. */
@@ -288,13 +290,15 @@ export class PageLayers {
     const rest = (element: Element): Box => this.rests.get(element) ?? [0, 0, 0, 0];
     const boxes = layer.elements.map((element) => inkBox(element, rest(element)));
     const view: Box = [0, 0, innerWidth, innerHeight];
+    const isText = layer.elements.every((each) => this.facts.get(each)?.isText);
+    const first = this.baselines.get(layer.elements[0] as Element) ?? null;
+    const baseline = isText ? first : null;
     return {
       chain: layer.chain,
       box: boxes.reduce(unionOf),
       reachPx: Math.max(...layer.elements.map((each) => this.facts.get(each)?.reachPx ?? 0)),
-      baseline: layer.elements.every((each) => this.facts.get(each)?.isText)
-        ? (this.baselines.get(layer.elements[0] as Element) ?? null)
-        : null,
+      baseline,
+      movedBaseline: movedBaseline(baseline, this.moverBox(layer)),
       frame: Math.max(...layer.elements.map((element) => shownAt.get(element) ?? 0)),
       clips: layer.clips
         .map(({ element, depth }) => ({
@@ -306,6 +310,11 @@ export class PageLayers {
       footage: this.footage.get(layer) ?? null,
       isRedrawn: layer.parts.length > 0,
     };
+  }
+
+  private moverBox(layer: FoundLayer): Box | undefined {
+    const mover = this.movers[layer.chain.at(-1) ?? -1];
+    return mover === undefined ? undefined : this.rests.get(mover);
   }
 
   /** Videos that can be placed; returns why others cannot. */

@@ -30,6 +30,8 @@ from framekiln.engine.composed.redraws import RedrawnLayer, Redraws
 
 _NOTHING: Final = YuvColour(0, 0, 0, alpha=0)
 _SAME: Final = 1e-3
+# Glyphs of one text lie at different quarters of a pixel: half of a quarter decides for many.
+_PHASES: Final = 8
 _MIN_OPACITY: Final = 1 / 512
 
 
@@ -38,6 +40,8 @@ class _ShownLayer:
     layer: PageLayer
     matrix: Matrix
     scale: float
+    phase: float
+    """The fraction of a pixel to the right at which it is drawn."""
 
 
 class FrameComposer:
@@ -62,15 +66,19 @@ class FrameComposer:
         """Read the states of frames, and draw what they show."""
         self._states = self._page.states(first_frame, count)
         self._redraws.forget()
-        wanted: dict[tuple[int, float], tuple[PageLayer, float]] = {}
+        wanted: dict[tuple[int, float, float], _ShownLayer] = {}
         for frame in range(first_frame, first_frame + count):
             for shown in self._shown(self._states.of(frame)):
-                wanted[shown.layer.number, shown.scale] = (shown.layer, shown.scale)
+                wanted[shown.layer.number, shown.scale, shown.phase] = shown
         self._drawings.prepare(
-            [each for each in wanted.values() if each[0].footage is None and not each[0].is_redrawn]
+            [
+                (each.layer, each.scale, each.phase)
+                for each in wanted.values()
+                if each.layer.footage is None and not each.layer.is_redrawn
+            ]
         )
         for layer in self._page.layers.footage:
-            scales = [scale for number, scale in wanted if number == layer.number]
+            scales = [scale for number, scale, _ in wanted if number == layer.number]
             if scales:
                 self.footage.prepare(layer, max(scales))
         return self._states
@@ -102,7 +110,8 @@ class FrameComposer:
             matrix = joined_matrix(states)
             enlarged, is_flat = _enlargement(matrix)
             if not is_flat:
-                shown.append(_ShownLayer(layer, matrix, scale_for(enlarged)))
+                phase = 0.0 if layer.is_redrawn else _phase(matrix, layer.baseline)
+                shown.append(_ShownLayer(layer, matrix, scale_for(enlarged), phase))
         return shown
 
     def _stack(
@@ -154,17 +163,18 @@ class FrameComposer:
         layer, number = shown.layer, shown.layer.number
         footage, drawing = None, None
         assert self._states is not None
-        content: Hashable = shown.scale
-        baseline = layer.baseline
+        content: Hashable = (shown.scale, shown.phase)
+        baselines = (layer.baseline, layer.moved_baseline)
         if layer.footage is not None:
             footage = self.footage.picture(layer, self._states.source_ms(self._frame, layer))
             content = footage.key
         elif layer.is_redrawn:
             drawing = self._redraws.get(layer)
             what = self._states.content(self._frame, layer)
-            content, baseline = (shown.scale, what.number), what.baseline
+            content = (shown.scale, what.number)
+            baselines = (what.baseline, what.moved_baseline)
         else:
-            drawing = self._drawings.get(layer, shown.scale)
+            drawing = self._drawings.get(layer, shown.scale, shown.phase)
         if footage is None and drawing is None:
             return None
         cut = cut_of(layer, movers, self._around_footage)
@@ -174,7 +184,10 @@ class FrameComposer:
                 placed = self._place_footage(footage, shown.matrix, cut)
             else:
                 assert drawing is not None
-                placed = self._place(drawing, _snapped(shown.matrix, baseline, drawing.scale))
+                matrix = _snapped(shown.matrix, *baselines, drawing.scale)
+                if not layer.is_redrawn:
+                    matrix = _on_columns(matrix, layer.baseline, shown.phase)
+                placed = self._place(drawing, matrix)
             self._placed[number] = (key, placed if cut is None or not placed else cut.apply(placed))
         placed = self._placed[number][1]
         return None if placed is None else PictureItem((number, key, opacity), placed, opacity)
@@ -222,15 +235,43 @@ def _enlargement(matrix: Matrix) -> tuple[float, bool]:
     return sqrt((squares + sqrt(max(0.0, squares**2 - 4 * area**2))) / 2), area < 1e-9
 
 
-def _snapped(matrix: Matrix, baseline: float | None, scale: float) -> Matrix:
+def _snapped(
+    matrix: Matrix, baseline: float | None, moved_baseline: float | None, scale: float
+) -> Matrix:
     """Return the matrix that puts a text on a whole row of pixels, as Chromium does if upright."""
-    (_, slant, _), (lean, high, y), _ = matrix.tolist()
-    if baseline is None or abs(slant) + abs(lean) > _SAME:
+    (wide, slant, x), (lean, high, y), _ = matrix.tolist()
+    if baseline is None or moved_baseline is None or abs(slant) + abs(lean) > _SAME:
         return matrix
     drawn = floor(baseline * scale + 0.5) / scale
+    is_moved = max(abs(wide - 1), abs(high - 1), abs(x), abs(y)) > _SAME
     snapped = matrix.copy()
-    snapped[1, 2] = floor(baseline * high + y + 0.5) - drawn * high
+    at = moved_baseline if is_moved else baseline
+    snapped[1, 2] = floor(at * high + y + 0.5) - drawn * high
     return snapped
+
+
+def _is_translation(matrix: Matrix) -> bool:
+    (a, c, _), (b, d, _), _ = matrix.tolist()
+    return bool(max(abs(a - 1), abs(d - 1), abs(b), abs(c)) * 1000 < _SAME)
+
+
+def _phase(matrix: Matrix, baseline: float | None) -> float:
+    """Return the fraction of a pixel by which a text is drawn further right.
+
+    Chromium draws glyphs at quarters of a pixel; a blend of two columns would not be as sharp.
+    """
+    if baseline is None or not _is_translation(matrix):
+        return 0.0
+    return floor(float(matrix[0, 2]) * _PHASES + 0.5) % _PHASES / _PHASES
+
+
+def _on_columns(matrix: Matrix, baseline: float | None, phase: float) -> Matrix:
+    """Return the matrix that moves a text, drawn with that phase, by whole columns."""
+    if baseline is None or not _is_translation(matrix):
+        return matrix
+    columns = matrix.copy()
+    columns[0, 2] = floor(float(matrix[0, 2]) * _PHASES + 0.5) / _PHASES - phase
+    return columns
 
 
 def _moved(drawing: Drawing, matrix: Matrix) -> PlacedPicture | None:

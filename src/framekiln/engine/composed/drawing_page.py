@@ -67,11 +67,12 @@ class DrawingPage:
         return self._host.open_planes(footage.address, size)
 
     def draw(
-        self, numbers: Sequence[int], frame: int, *, scale: float, corner: tuple[int, int]
+        self, numbers: Sequence[int], frame: int, *, scale: float, corner: tuple[float, float]
     ) -> Rgba:
         """Return these layers, as if nothing had moved, as premultiplied RGBA of the window.
 
-        `scale` is pixels for each CSS pixel; `corner` is the pixel in the window's corner.
+        `scale` is pixels for each CSS pixel; `corner` is the pixel in the window's
+        corner; a fraction moves what is drawn between pixels.
         """
         self._pose(numbers, frame, scale=scale, corner=corner)
         self._redraw()
@@ -121,7 +122,7 @@ class DrawingPage:
         return _rgba(on_black, 255 - cv2.subtract(on_white, on_black)[..., :3].min(axis=2))
 
     def _pose(
-        self, numbers: Sequence[int], frame: int, *, scale: float, corner: tuple[int, int]
+        self, numbers: Sequence[int], frame: int, *, scale: float, corner: tuple[float, float]
     ) -> None:
         place = f"{{x: {-corner[0]}, y: {-corner[1]}, scale: {scale}}}"
         pose = f"__framekiln.poseLayers({list(numbers)}, {frame}, {place})"

@@ -1,9 +1,9 @@
-"""Pictures of layers, each drawn once in each scale that frames need."""
+"""Pictures of layers, each drawn once in each scale and phase that frames need."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -38,6 +38,10 @@ class Drawing:
         return self._pictures[key]
 
 
+Wanted: TypeAlias = tuple[PageLayer, float, float]
+"""A layer, its scale, and the fraction of a pixel by which it is drawn further right."""
+
+
 def scale_for(needed: float) -> float:
     """Return the scale to draw a layer in that is shown in this one."""
     for scale in SCALES:
@@ -51,18 +55,18 @@ class Drawings:
 
     def __init__(self, page: DrawingPage) -> None:
         self._page = page
-        self._made: dict[tuple[int, float], Drawing | None] = {}
+        self._made: dict[tuple[int, float, float], Drawing | None] = {}
         self._pixels = 0
 
-    def prepare(self, wanted: Sequence[tuple[PageLayer, float]]) -> None:
+    def prepare(self, wanted: Sequence[Wanted]) -> None:
         """Draw what is missing; layers that lie apart are drawn together."""
-        missing = [each for each in wanted if (each[0].number, each[1]) not in self._made]
+        missing = [each for each in wanted if (each[0].number, *each[1:]) not in self._made]
         for shot in _shots(missing, self._page):
             self._take(shot)
 
-    def get(self, layer: PageLayer, scale: float) -> Drawing | None:
+    def get(self, layer: PageLayer, scale: float, phase: float) -> Drawing | None:
         """Return a prepared drawing; None if it is empty."""
-        return self._made[layer.number, scale]
+        return self._made[layer.number, scale, phase]
 
     def _take(self, shot: "_Shot") -> None:
         width, height = self._page.size.width_px, self._page.size.height_px
@@ -72,13 +76,14 @@ class Drawings:
         whole = np.zeros((bottom - top + height, right - left + width, 4), np.uint8)
         numbers = [layer.number for layer in shot.layers]
         for x, y in corners:
-            pixels = self._page.draw(numbers, shot.frame, scale=shot.scale, corner=(x, y))
+            corner = (x - shot.phase, y)
+            pixels = self._page.draw(numbers, shot.frame, scale=shot.scale, corner=corner)
             whole[y - top :, x - left :][:height, :width] = pixels[:height]
         for layer in shot.layers:
             drawing = cut_drawing(
                 whole, (left, top), shot.scale, layer if len(shot.layers) > 1 else None
             )
-            self._made[layer.number, shot.scale] = drawing
+            self._made[layer.number, shot.scale, shot.phase] = drawing
             self._pixels += 0 if drawing is None else drawing.rgba.size // 4
         if self._pixels > _MAX_PIXELS:
             raise NotComposable("its layers are too large together")
@@ -89,25 +94,27 @@ class _Shot:
     layers: list[PageLayer]
     frame: int
     scale: float
+    phase: float
     area: Box | None
     """The pixels to draw, in its scale; None for those of the window."""
 
-    def can_take(self, layer: PageLayer, scale: float, area: Box | None) -> bool:
+    def can_take(self, wanted: Wanted, area: Box | None) -> bool:
+        layer, scale, phase = wanted
         return (
             self.area is None
             and area is None
-            and (self.frame, self.scale) == (layer.frame, scale)
+            and (self.frame, self.scale, self.phase) == (layer.frame, scale, phase)
             and all(are_apart(layer.ink, other.ink) for other in self.layers)
         )
 
 
-def _shots(wanted: Sequence[tuple[PageLayer, float]], page: DrawingPage) -> Iterator[_Shot]:
+def _shots(wanted: Sequence[Wanted], page: DrawingPage) -> Iterator[_Shot]:
     shots: list[_Shot] = []
-    for layer, scale in wanted:
+    for layer, scale, phase in wanted:
         area = area_beyond(layer, scale, page, moves=bool(layer.chain))
-        shot = next((each for each in shots if each.can_take(layer, scale, area)), None)
+        shot = next((each for each in shots if each.can_take((layer, scale, phase), area)), None)
         if shot is None:
-            shots.append(_Shot([layer], layer.frame, scale, area))
+            shots.append(_Shot([layer], layer.frame, scale, phase, area))
         else:
             shot.layers.append(layer)
     yield from shots

@@ -60,6 +60,8 @@ class PageLayer:
     """A frame in which all of it is shown."""
     footage: Footage | None
     """The video that is all of it, if it is one."""
+    moved_baseline: float | None = None
+    """The baseline once it is moved."""
     is_redrawn: bool = False
     """Whether it shows different pictures; box, reach and baseline are those of `LayerContent`."""
 
@@ -78,6 +80,7 @@ class LayerContent:
     box: Box
     reach_px: float
     baseline: float | None
+    moved_baseline: float | None
 
     @property
     def ink(self) -> Box:
@@ -142,6 +145,7 @@ def _layer(number: int, report: dict[str, Any]) -> PageLayer:
         box=box,
         reach_px=report["reachPx"],
         baseline=report["baseline"],
+        moved_baseline=report["movedBaseline"],
         frame=report["frame"],
         footage=footage,
         is_redrawn=report["isRedrawn"],
@@ -200,8 +204,8 @@ class MotionStates:
     def content(self, frame: int, layer: PageLayer) -> LayerContent:
         """Return what a redrawn layer shows in a frame."""
         at = (frame - self._first) * len(self._redrawn) + self._redrawn[layer.number]
-        number, *box, reach_px, baseline = self._contents[at]
-        return LayerContent(number, _box(box), reach_px, baseline)
+        number, *box, reach_px, baseline, moved_baseline = self._contents[at]
+        return LayerContent(number, _box(box), reach_px, baseline, moved_baseline)
 
     def redrawn_frames(self) -> int:
         """Return how many frames show a layer that has to be drawn for them."""
