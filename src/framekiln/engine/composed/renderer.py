@@ -208,14 +208,14 @@ def _drawing_failures() -> Iterator[None]:
 
 def film_obstacles(order: FilmOrder, film: PageRenderer) -> tuple[str, ...]:
     """Return why a page has to be filmed, as far as that is known without its layers."""
+    is_chosen = order.page_method is not PageMethod.AUTO
     is_short = film.plan.timeline.frame_count < _MIN_FRAMES
     reasons = (
         (has_external_runtime(order), "it has an external runtime"),
         (film.plan.has_page_audio, "it mixes its own sound"),
         (film.has_waited, "it delayed its first frame"),
-        (
-            order.page_method is PageMethod.AUTO and is_short,
-            f"it has less than {_MIN_FRAMES} frames",
-        ),
+        # These run twice, ahead and for the proof: that costs more than drawing saves.
+        (not is_chosen and not film.is_declarative, "scripts run while it is filmed"),
+        (not is_chosen and is_short, f"it has less than {_MIN_FRAMES} frames"),
     )
     return tuple(reason for is_one, reason in reasons if is_one)
