@@ -64,6 +64,7 @@ FACTS: dict[str, tuple[str, Size, float | None, float | None, bool]] = {
     "silent.mp4": ("video", (64, 48), 1, 10, False),
     "varying.mp4": ("video", (64, 48), 1, 7, False),
     "turned.mp4": ("video", (48, 64), 1, 10, False),
+    "overstated.mkv": ("video", (64, 48), 1, 10, False),
     "bare.mp3": ("audio", None, 1, None, True),
     "covered.mp3": ("audio", None, 1, None, True),
     "tone.wav": ("audio", None, 1, None, True),
@@ -204,9 +205,8 @@ def test_pictures_of_a_page_have_the_times_of_their_sources(
         if not found.frame_ms:
             assert reported is None, name
             continue
-        assert (reported["widthPx"], reported["heightPx"]) == (found.width_px, found.height_px), (
-            name
-        )
+        size = (reported["widthPx"], reported["heightPx"])
+        assert size == (found.width_px, found.height_px), name
         assert reported["endsMs"] == [float(end_ms) for end_ms in accumulate(found.frame_ms)], name
         assert reported["plays"] == found.plays, name
 

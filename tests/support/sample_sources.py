@@ -1,6 +1,7 @@
 """One small file of every kind of source, made on first use."""
 
 import json
+import struct
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -70,6 +71,15 @@ def clip(path: Path, **changed: Any) -> None:
     make_clip(path, Clip(**{**SHORT.__dict__, **changed}))
 
 
+def overstated(path: Path) -> None:
+    """Write an MKV of a second whose header states 1.9 s, as if its subtitles were longer."""
+    clip(path, audio_codec=None)
+    data = bytearray(path.read_bytes())
+    at = data.index(b"\x44\x89\x88") + 3
+    data[at : at + 8] = struct.pack(">d", 1900)
+    path.write_bytes(data)
+
+
 SOURCES: dict[str, Callable[[Path], object]] = {
     "still.gif": partial(still, form="GIF"),
     "moving.gif": partial(moving, form="GIF"),
@@ -94,6 +104,7 @@ SOURCES: dict[str, Callable[[Path], object]] = {
     "silent.mp4": partial(clip, audio_codec=None),
     "varying.mp4": partial(clip, variable_rate=True, audio_codec=None),
     "turned.mp4": partial(clip, rotation_degrees=90, audio_codec=None),
+    "overstated.mkv": overstated,
     "bare.mp3": partial(sound, codec="libmp3lame"),
     "covered.mp3": with_cover,
     "tone.wav": partial(sound, codec="pcm_s16le"),

@@ -6,11 +6,13 @@ if the header does not state the duration.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
+import av
 from av.audio.stream import AudioStream
 from av.container import InputContainer
 from av.stream import Stream
@@ -29,6 +31,8 @@ from framekiln.media.errors import UnreadableMedia
 
 # Their headers may lack a duration; FFmpeg then estimates it from the bit rate.
 _LENGTH_MAY_BE_A_GUESS: Final = {"aac", "mp3", "gif"}
+# Their headers state one duration, of the longest track of any type: subtitles may be longer.
+_LENGTH_IS_OF_ANY_TRACK: Final = "matroska,webm"
 # A stated audio duration excludes the encoder's padding: it may be this much shorter than measured.
 # The duration of a GIF counts frames of zero duration as if they had one.
 _PADDING_MS: Final = 100
@@ -118,6 +122,9 @@ def _audio_facts(stream: AudioStream) -> AudioFacts:
 
 def _duration_ms(container: InputContainer, streams: list[Stream]) -> Fraction:
     stated_ms = _stated_ms(container, streams)
+    if stated_ms and container.format.name == _LENGTH_IS_OF_ANY_TRACK:
+        end_ms = _last_end_ms(container, streams)
+        return end_ms if end_ms and stated_ms - end_ms > _PADDING_MS else stated_ms
     if stated_ms and container.format.name not in _LENGTH_MAY_BE_A_GUESS:
         return stated_ms
     measured_ms = _measured_ms(container, streams)
@@ -139,6 +146,18 @@ def _stated_end_ms(stream: Stream) -> Fraction | None:
     if not stream.duration or not stream.time_base:
         return None
     return track_start_ms(stream) + stream.duration * stream.time_base * 1000
+
+
+def _last_end_ms(container: InputContainer, streams: list[Stream]) -> Fraction:
+    """Return the end of the last packet, or 0 if the file is damaged there.
+
+    Reads only the last part of a file with an index.
+    """
+    end_ms = Fraction(0)
+    with suppress(av.FFmpegError):
+        container.seek(container.duration or 0)
+        end_ms = _measured_ms(container, streams)
+    return end_ms
 
 
 def _measured_ms(container: InputContainer, streams: list[Stream]) -> Fraction:

@@ -9,7 +9,7 @@ as in ffprobe: rates, times and `bit_rate` are strings.
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -26,7 +26,7 @@ from framekiln.media.errors import UnreadableMedia
 from framekiln.media.isobmff.index import SCRUB_TRACK_ID, Index, IndexEntry, index_entry
 from framekiln.media.probe.media_file import MediaFacts, VideoFacts, probe_media
 from framekiln.media.tracks.audio_tracks import encode_audio_track
-from framekiln.media.tracks.packet_tally import PacketTally, tally_packets
+from framekiln.media.tracks.packet_tally import tally_packets
 from framekiln.media.tracks.progress import WorkProgress
 from framekiln.media.tracks.track_copy import copy_track
 from framekiln.media.tracks.track_plan import PlannedTrack, SkippedTrack, plan_tracks
@@ -112,8 +112,6 @@ SCRUB_REASON: Final = "small pictures for scrubbing"
 
 # All packets are read once before the work begins.
 _READING_SHARE: Final = Fraction(1, 50)
-# Packets may be this much shorter in total than the header states, without missing data.
-_PADDING_MS: Final = 100
 
 Report = Callable[[Fraction], None]
 
@@ -195,7 +193,7 @@ def process_video(
     return ProcessedVideo(
         width_px=facts.video.width_px if facts.video else None,
         height_px=facts.video.height_px if facts.video else None,
-        duration_ms=round(_duration_ms(facts.duration_ms, tallies.values())),
+        duration_ms=round(facts.duration_ms),
         tracks=tuple(sorted(making.tracks, key=lambda track: track.track_id)),
         scrub=scrub,
         left_out=plan.left_out,
@@ -211,12 +209,6 @@ def split_task(args: dict[str, Any], report: Callable[[dict[str, Any]], None]) -
         has_overview=args.get("has_overview", True),
     )
     return asdict(processed)
-
-
-def _duration_ms(stated_ms: Fraction, tallies: Iterable[PacketTally]) -> Fraction:
-    """Return the stated duration, unless the packets are much shorter."""
-    measured_ms = max(tally.end_s for tally in tallies) * 1000
-    return measured_ms if stated_ms - measured_ms > _PADDING_MS else stated_ms
 
 
 class _TrackFiles:
