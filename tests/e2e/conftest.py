@@ -28,6 +28,8 @@ from tests.support.service import Account, Service, running_service
 from tests.support.timeouts import FILM_LIMITS
 
 WIDTH, HEIGHT = 640, 360
+IN_THIS_PROCESS = {"FRAMEKILN_RUN_AS": "0", "FRAMEKILN_ALLOW_UNCONFINED": "1"}
+"""With it, `framekiln render` of root starts no process for its film, which takes longer."""
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from framekiln.cli.film_account import FilmProcessEnded, publish
-from framekiln.kit.account import STRANGER_ID, Account
+from framekiln.cli.film_account import FilmProcessEnded, film_account, publish
+from framekiln.kit.account import STRANGER_ID, Account, AccountUnusable
+from framekiln.settings import Settings
 from tests.e2e.conftest import processes_under
 from tests.support.timeouts import TIMEOUT_S
 
@@ -90,6 +91,14 @@ def test_no_process_that_reads_a_page_is_root_or_has_secrets(private: Path) -> N
         process.communicate(timeout=TIMEOUT_S)
     assert process.returncode != 0
     assert names_in(private) == ["page.html", "pictures"]
+
+
+def test_root_makes_no_films_unless_that_is_allowed() -> None:
+    settings = Settings(run_as="0", allow_unconfined=False)
+    with pytest.raises(AccountUnusable, match="FRAMEKILN_RUN_AS=0: root makes no films"):
+        film_account(settings)
+    assert film_account(settings.model_copy(update={"allow_unconfined": True})).uid == 0
+    assert film_account(settings.model_copy(update={"run_as": "1234"})) == Account(1234, 1234)
 
 
 def test_a_link_in_place_of_the_film_is_not_published(tmp_path: Path) -> None:

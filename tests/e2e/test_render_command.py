@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from framekiln.cli import app
 from framekiln.engine.confinement import missing_confinement
-from tests.e2e.conftest import processes_under
+from tests.e2e.conftest import IN_THIS_PROCESS, processes_under
 from tests.support.looks import colour_at, decode_frames, measure_file
 from tests.support.timeouts import TIMEOUT_S
 
@@ -54,7 +54,9 @@ def run(*arguments: object, typed: str = "") -> tuple[int, str, str]:
 
 def run_here(*arguments: object, typed: str = "") -> Result:
     """Run the command in this process: loading it again takes longer than what is tested."""
-    return CliRunner().invoke(app, ["render", *map(str, arguments)], input=typed)
+    return CliRunner().invoke(
+        app, ["render", *map(str, arguments)], input=typed, env=IN_THIS_PROCESS
+    )
 
 
 def test_a_page_becomes_a_film(page: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from framekiln.cli import app
+from tests.e2e.conftest import IN_THIS_PROCESS
 from tests.support.clips import Clip, make_clip, make_still
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
 from tests.support.looks import colour_at, decode_frames, decode_still, measure_file
@@ -24,7 +25,7 @@ SIZE = 'data-width="320" data-height="240" data-fps="10"'
 
 
 def render(*words: object, typed: str = "") -> Result:
-    return CliRunner().invoke(app, ["render", *map(str, words)], input=typed)
+    return CliRunner().invoke(app, ["render", *map(str, words)], input=typed, env=IN_THIS_PROCESS)
 
 
 def facts(*words: object) -> dict[str, Any]:

@@ -54,9 +54,17 @@ class FilmProcessEnded(FramekilnError):
 
 def film_account(settings: Settings) -> Account:
     """Return as whom films are made: our own account, unless this is root."""
-    if os.geteuid() == 0 and not settings.run_as:
+    if os.geteuid() != 0:
+        return current_account()
+    if not settings.run_as:
         return Account(STRANGER_ID, STRANGER_ID)
-    return service_account(settings.run_as) if os.geteuid() == 0 else current_account()
+    account = service_account(settings.run_as)
+    if account.uid == 0 and not settings.allow_unconfined:
+        raise AccountUnusable(
+            f"FRAMEKILN_RUN_AS={settings.run_as}: root makes no films; name another account, or"
+            " accept the risk with FRAMEKILN_ALLOW_UNCONFINED=1"
+        )
+    return account
 
 
 def make_film_as(
