@@ -23,10 +23,12 @@ from framekiln.api.v1.stream_bodies import sha256_of
 from framekiln.api.v1.uploads import chunk_of
 from framekiln.identity.errors import TokenScopeMismatch
 from framekiln.identity.keys import parse_key
-from framekiln.identity.signatures.keys import ConfiguredSigningKeys
+from framekiln.identity.signatures.keys import ConfiguredSigningKeys, SigningKey
 from framekiln.identity.signatures.scope import RequestTarget, read_scope, split_path
 from framekiln.identity.signatures.tokens import AccessTokens
 from framekiln.kit.ids import OrganizationId
+from framekiln.links.model import LinkId, LinkTarget
+from framekiln.links.tokens import read_token, write_token
 from framekiln.playback.addresses import check_web_address, file_id_in, render_id_in
 from framekiln.playback.segment_names import parse_segment_name
 from framekiln.settings import Settings
@@ -98,6 +100,8 @@ SIGNED = run_async(TOKENS.sign_url(ORGANIZATION, URLS[0]))
 MEDIA = run_async(
     TOKENS.sign_media(ORGANIZATION, URLS[0], _FixedClock().now() + timedelta(hours=1))
 )
+LINK = write_token(LinkId(UUID(int=2)), _FixedClock().now(), SigningKey("12" * 8, b"k" * 32))
+OTHER_KEY = SigningKey("12" * 8, b"o" * 32)
 
 
 def check_range(header: str) -> None:
@@ -192,6 +196,18 @@ def check_login(body: bytes) -> None:
     assert password
 
 
+def check_link(text: str) -> None:
+    """A link opens nothing outside its target and the folder of its stream."""
+    token = read_token(text)
+    assert token is None or not token.is_signed_with(OTHER_KEY)
+    file = LinkTarget(("api", "v1", "files", "1", "track"), {})
+    assert file.find_path(text) in (None, "/api/v1/files/1/track")
+    stream = LinkTarget(("api", "v1", "files", "1", "hls", "playlist.m3u8"), {})
+    found = stream.find_path(text)
+    assert found is None or found.startswith("/api/v1/files/1/hls/")
+    assert found is None or ".." not in found.split("/")
+
+
 def _texts(*seeds: str, words: tuple[str, ...] = NUMBERS) -> Any:
     return changed_text(seeds, words)
 
@@ -211,6 +227,7 @@ TARGETS = (
     FuzzTarget("address", _texts(*URLS, "12", words=URL_WORDS), check_address),
     FuzzTarget("scope", _texts(*URLS, words=URL_WORDS), check_scope),
     FuzzTarget("token", _texts(SIGNED, MEDIA, words=(".", "e30", "==", "eyJ")), check_token),
+    FuzzTarget("link", _texts(LINK, "track", "a/1.m4s", words=("../", "%2e", "/")), check_link),
     FuzzTarget("words", _texts("ef_a_b", "sha-256=:AAAA:", words=(":", ",", "=")), check_words),
     FuzzTarget(
         "login",

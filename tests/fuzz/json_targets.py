@@ -1,4 +1,4 @@
-"""Layer configs, templates, definitions and predicates."""
+"""Layer configs, templates, definitions, predicates and rows of bulks."""
 
 import json
 from fractions import Fraction
@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from framekiln.api.bodies import parse_json
+from framekiln.api.v2.bulk_rows import read_csv, read_json_lines, read_json_rows
 from framekiln.composition.layers import (
     read_config,
     resolve,
@@ -152,6 +153,19 @@ def check_step_output(value: Any) -> None:
     read_callback(value)
 
 
+def check_table(data: bytes) -> None:
+    """Rows of CSV have their names, and no more text than the table."""
+    rows = read_csv(data)
+    assert all(cell for row in rows for cell in row.values())
+    assert sum(len(cell) for row in rows for cell in row.values()) <= len(data)
+
+
+def check_rows(data: bytes) -> None:
+    """Rows of JSON Lines and of JSON are objects."""
+    assert all(isinstance(row, dict) for row in read_json_lines(data))
+    assert all(isinstance(row, dict) for row in read_json_rows(parse_json(data)).rows)
+
+
 @st.composite
 def _changed_definitions(draw: st.DrawFn) -> Any:
     names = ("steps", "type", "needs", "with", "when", "granularity", "mode", "s0", "all", "not")
@@ -181,6 +195,12 @@ TARGETS = (
     ),
     FuzzTarget("step_output", changed_json(OUTPUTS, OUTPUT_NAMES), check_step_output),
     FuzzTarget("definition", _changed_definitions(), check_definition),
+    FuzzTarget("table", changed_bytes([b'name,city\r\nAda,"Lon\ndon"\n"a""b",\n']), check_table),
+    FuzzTarget(
+        "rows",
+        changed_bytes([b'{"a": 1}\n{"b": [1, "x"]}\n', b'{"rows": [{"a": 1}], "version": 2}']),
+        check_rows,
+    ),
     FuzzTarget(
         "predicate", st.tuples(_changed_predicates(), any_json(["a", "b"])), check_predicate
     ),

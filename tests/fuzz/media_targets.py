@@ -1,20 +1,27 @@
-"""Bundles, MP4 fragments, captions and the first bytes of files."""
+"""Bundles, MP4 fragments, captions, screenshots and the first bytes of files."""
 
+import base64
 import gzip
 import io
 import tarfile
 import tempfile
+import zipfile
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 from hypothesis import strategies as st
 
+from framekiln.capture.page import FrameSize
+from framekiln.capture.screenshot import read_png
+from framekiln.cli.compositions import read_composition
 from framekiln.files.fragment_index import bytes_needed, check_index, index_facts
 from framekiln.files.streams.validation import check_fragment, check_init
 from framekiln.kit.lottie import lottie_facts
 from framekiln.media.caption_check import check_captions as check_caption_bytes
 from framekiln.media.captions import CaptionSpans, read_captions
 from framekiln.media.images.frame_times import short_delay_offsets
+from framekiln.media.images.stills import PngFormat, decode_bgra, encode_still
 from framekiln.media.isobmff.film_file import FilmFile
 from framekiln.media.isobmff.track_file import FragmentSegment, FragmentSplitter, TrackFile
 from framekiln.media.isobmff.track_init import parse_init
@@ -131,6 +138,16 @@ def _with_checksums(tar: bytes) -> bytes:
     return bytes(data)
 
 
+def _zip() -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, text in (("index.html", "<p>Hi"), ("a/b.css", "b { color: red }" * 20)):
+            packed.writestr(zipfile.ZipInfo(name), text)
+    return made.getvalue()
+
+
+WINDOW = FrameSize(8, 4)
+SCREENSHOT = encode_still(np.arange(128, dtype=np.uint8).reshape(4, 8, 4), PngFormat())
 TARS = tuple(_tar(form) for form in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT))
 GOOD_TARS = tuple(tar[: tar.find(b"link\0")] + bytes(1024) for tar in TARS)
 ZIPPED = tuple(gzip.compress(tar, mtime=0) for tar in GOOD_TARS)
@@ -154,6 +171,26 @@ def check_bundle_bytes(packed: bytes) -> None:
             assert [path.name for path in folder.parent.iterdir()] == ["side"]
             assert all((path.is_file() or path.is_dir()) for path in folder.rglob("*"))
             assert not any(path.is_symlink() for path in folder.rglob("*"))
+
+
+def check_zip(packed: bytes) -> None:
+    """The same for ZIP files of `framekiln render`."""
+    with tempfile.TemporaryDirectory() as place:
+        scratch, archive = Path(place, "in"), Path(place, "bundle.zip")
+        scratch.mkdir()
+        archive.write_bytes(packed)
+        try:
+            read_composition(archive, scratch=scratch)
+        finally:
+            assert {path.name for path in Path(place).iterdir()} == {"in", "bundle.zip"}
+            assert {path.name for path in scratch.iterdir()} <= {"bundle"}
+            assert not any(path.is_symlink() for path in scratch.rglob("*"))
+
+
+def check_screenshot(data: bytes) -> None:
+    """What passes the check has the size of the window, or cannot be decoded."""
+    passed = read_png(base64.b64encode(data).decode(), WINDOW)
+    assert decode_bgra(passed).shape == (WINDOW.height_px, WINDOW.width_px, 4)
 
 
 def check_film(data: bytes) -> None:
@@ -243,6 +280,8 @@ LOTTIE = lottie_archive({"a/x.json": image_animation(), "i/red.png": red_image()
 TARGETS = (
     FuzzTarget("bundle", changed_bytes(TARS + GOOD_TARS).map(_packed), check_bundle_bytes),
     FuzzTarget("packed_bundle", changed_bytes(ZIPPED), check_bundle_bytes),
+    FuzzTarget("zip", changed_bytes([_zip()]), check_zip),
+    FuzzTarget("screenshot", changed_bytes([SCREENSHOT]), check_screenshot),
     FuzzTarget("film", changed_bytes([FILM, INIT, SOUND]), check_film),
     FuzzTarget("plain_film", changed_bytes([PLAIN_FILM]), check_plain_film),
     FuzzTarget("film_file", changed_bytes([FILM, INIT, SOUND]), check_film_file),
