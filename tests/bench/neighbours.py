@@ -31,6 +31,17 @@ _WORKERS = """<script>
   const loop = URL.createObjectURL(new Blob(["for (;;);"]));
   for (let i = 0; i < 100; i++) new Worker(loop);
 </script>"""
+_WINDOWS = """<script>
+  setInterval(() => open("about:blank", "", "noopener"), 1);
+</script>"""
+_CANVASES = """<script>
+  const kept = [];
+  setInterval(() => {
+    const canvas = Object.assign(document.createElement("canvas"), { width: 8192, height: 8192 });
+    canvas.getContext("2d").fillRect(0, 0, 8192, 8192);
+    kept.push(canvas);
+  }, 1);
+</script>"""
 _VALUES = b"[" + b"{}," * 4_000_000 + b"{}]"
 _LOOPS = (
     "{% for a in (1..9999) %}{% for b in (1..9999) %}{{ a | times: b }}{% endfor %}{% endfor %}"
@@ -154,6 +165,8 @@ _ATTACKS: dict[str, Attack] = {
     "a page with an endless loop": _sends_page(_ENDLESS),
     "a page that takes all memory": _sends_page(_MEMORY),
     "a page with 100 busy workers": _sends_page(_WORKERS),
+    "a page that opens windows": _sends_page(_WINDOWS),
+    "a page with huge canvases": _sends_page(_CANVASES),
     "12 MB of empty JSON objects": lambda account: _post(account, "/api/v1/renders", _VALUES),
     "a template with nested loops": _sends_template,
 }
