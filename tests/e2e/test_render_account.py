@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from framekiln.cli.film_account import FilmProcessEnded, film_account, publish
+from framekiln.cli import film_account as film_account_module
+from framekiln.cli.film_account import FilmProcessEnded, film_account, folder_for, publish
 from framekiln.kit.account import STRANGER_ID, Account, AccountUnusable
 from framekiln.settings import Settings
 from tests.e2e.conftest import processes_under
@@ -101,15 +102,40 @@ def test_root_makes_no_films_unless_that_is_allowed() -> None:
     assert film_account(settings.model_copy(update={"run_as": "1234"})) == Account(1234, 1234)
 
 
+@pytest.mark.parametrize("kind", ["link", "folder of others", "folder with files"])
+def test_what_replaces_a_temporary_folder_keeps_its_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    theirs, other = tmp_path / "theirs", tmp_path / "other"
+    theirs.mkdir()
+    if kind == "link":
+        other.mkdir()
+        theirs.rmdir()
+        theirs.symlink_to(other)
+    elif kind == "folder of others":
+        os.chown(theirs, 1234, 1234)
+    else:
+        (theirs / "file").touch()
+    owners: list[int] = []
+    monkeypatch.setattr(film_account_module, "mkdtemp", lambda **_words: str(theirs))
+    monkeypatch.setattr(os, "fchown", lambda *words: owners.append(words[1]))
+    account = Account(STRANGER_ID, STRANGER_ID)
+    with pytest.raises(AccountUnusable, match="was replaced"), folder_for(account, "", tmp_path):
+        pass
+    assert owners == []
+
+
 def test_a_link_in_place_of_the_film_is_not_published(tmp_path: Path) -> None:
     secret, made, output = tmp_path / "secret", tmp_path / "made" / "film", tmp_path / "film.mp4"
     secret.write_text("root's")
     made.parent.mkdir()
+    folder = os.open(made.parent, os.O_RDONLY)
     for other in (made.symlink_to, made.hardlink_to):
         other(secret)
         with pytest.raises((FilmProcessEnded, OSError)):
-            publish(made, output, Account(STRANGER_ID, STRANGER_ID))
+            publish(folder, output, Account(STRANGER_ID, STRANGER_ID))
         assert names_in(tmp_path) == ["made", "secret"]
+    os.close(folder)
     assert secret.stat().st_mode & 0o777 == 0o644
 
 

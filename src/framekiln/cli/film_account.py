@@ -7,14 +7,15 @@ folders: one beside the output, so that the film need not be copied, and one for
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any, Final
 
 import structlog
@@ -72,13 +73,10 @@ def make_film_as(
 ) -> dict[str, Any]:
     """Make the film in a process of the account, put it at `output`, and return its facts."""
     parent = output.absolute().parent
-    with ExitStack() as stack:
-        beside, work = (
-            Path(stack.enter_context(TemporaryDirectory(prefix=prefix, dir=place)))
-            for prefix, place in ((f".{output.name}.", parent), ("framekiln-render-", None))
-        )
-        for folder in (beside, work):
-            os.chown(folder, account.uid, account.gid)
+    with (
+        folder_for(account, f".{output.name}.", parent) as (beside, descriptor),
+        folder_for(account, "framekiln-render-", None) as (work, _),
+    ):
         view = _FilmView(account, request, settings, kept=(beside, work))
         order = {
             "request": {**request.as_json(), "composition": str(view.composition)},
@@ -86,8 +84,37 @@ def make_film_as(
             "quiet": quiet,
         }
         facts = _facts_of(_run_child(account, order, view.enter, work.resolve()))
-        publish(beside / _FILM, output, account)
+        publish(descriptor, output, account)
     return facts
+
+
+@contextmanager
+def folder_for(account: Account, prefix: str, parent: Path | None) -> Iterator[tuple[Path, int]]:
+    """Provide a temporary folder of the account, and a descriptor of it."""
+    folder = Path(mkdtemp(prefix=prefix, dir=parent))
+    try:
+        descriptor = _open_own(folder)
+        try:
+            os.fchown(descriptor, account.uid, account.gid)
+            yield folder, descriptor
+        finally:
+            os.close(descriptor)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _open_own(folder: Path) -> int:
+    """Open a new folder; whoever owns the one above may have put something in its place."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    replaced = AccountUnusable(f"{folder} was replaced by another process: use another folder")
+    try:
+        descriptor = os.open(folder, flags)
+    except OSError as error:
+        raise replaced from error
+    if os.fstat(descriptor).st_uid != os.geteuid() or os.listdir(descriptor):  # noqa: PTH208
+        os.close(descriptor)
+        raise replaced
+    return descriptor
 
 
 class _FilmView:
@@ -221,11 +248,11 @@ def described(error: FramekilnError) -> dict[str, Any]:
     }
 
 
-def publish(film: Path, output: Path, account: Account) -> None:
-    """Give the file to the caller, and put it where it belongs."""
+def publish(folder: int, output: Path, account: Account) -> None:
+    """Give the film in an open folder of the account to the caller, and put it at `output`."""
     parent = output.absolute().parent
-    whole = parent / f"{film.parent.name}.whole"
-    film.rename(whole)
+    whole = parent / f".{output.name}.{os.getpid()}.whole"
+    os.rename(_FILM, whole, src_dir_fd=folder)
     try:
         # The account may have made something else, such as a link to a file of root's.
         file = os.open(whole, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
