@@ -6,6 +6,7 @@ its number, so that a frame that is missing, doubled or late is seen.
 
 import json
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +21,7 @@ from tests.support.frame_codes import read_frame_code
 from tests.support.libraries import FOLDER
 from tests.support.playback import ROUTE, ClipServer
 from tests.support.receiver import Answer, ReceivedRequest
-from tests.support.service import Account
+from tests.support.service import POLL_S, Account
 
 # Copied as "high"; "360p" is encoded. Segments of 1, 2, 4, 4, 4 and 4 seconds.
 CLIP = Clip(fps=Fraction(30000, 1001), width=640, height=480, duration_s=Fraction(19), b_frames=2)
@@ -148,9 +149,12 @@ def test_seeking_fetches_nothing_in_between(watching: PlayerTab) -> None:
     assert max(loaded) >= 5
 
 
-def test_a_player_plays_a_link_until_it_is_revoked(account: Account, server: PageServer) -> None:
+def test_a_player_plays_a_link_but_none_that_is_changed_expired_or_revoked(
+    account: Account, server: PageServer
+) -> None:
     manifest = f"{ROUTE}/manifest.m3u8?url={server.address('clip.mp4')}"
     made = account.http.post("/api/v1/links", json={"url": manifest}).json()
+    short = account.http.post("/api/v1/links", json={"url": manifest, "expires_in_s": 1}).json()
     changed = made["url"].replace("/l/", "/l/x")
     with open_tab() as tab:
         tab.open(server.address("page.html"))
@@ -163,6 +167,10 @@ def test_a_player_plays_a_link_until_it_is_revoked(account: Account, server: Pag
         tab.run("hls.destroy()")
         with pytest.raises(AssertionError, match="manifestLoadError"):
             PlayerTab(tab, changed, None).begin(0)
+        while account.http.get(short["url"], headers={"Authorization": ""}).status_code != 410:
+            time.sleep(POLL_S)
+        with pytest.raises(AssertionError, match="manifestLoadError"):
+            PlayerTab(tab, short["url"], None).begin(0)
         account.http.delete(f"/api/v1/links/{made['id']}")
         with pytest.raises(AssertionError, match="manifestLoadError"):
             watching.begin(0)
