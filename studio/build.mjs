@@ -5,13 +5,15 @@ import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
 
 const STATIC = "../src/framekiln/studio/static";
+// Other pages load it under a name that stays.
+const PLAYER = "src/player/main.ts";
 const PAGES = { app: "Framekiln", preview: "Preview - Framekiln" };
 
 await rm(STATIC, { recursive: true, force: true });
 await mkdir(STATIC, { recursive: true });
 
 const { metafile } = await build({
-  entryPoints: Object.keys(PAGES).map((name) => `src/${name}/main.tsx`),
+  entryPoints: [...Object.keys(PAGES).map((name) => `src/${name}/main.tsx`), PLAYER],
   outdir: STATIC,
   outbase: "src",
   entryNames: "[dir]-[hash]",
@@ -30,6 +32,10 @@ const { metafile } = await build({
 
 const template = await readFile("src/page.html", "utf8");
 for (const [output, { entryPoint, cssBundle }] of Object.entries(metafile.outputs)) {
+  if (entryPoint === PLAYER) {
+    const imported = `import "./assets/${output.slice(STATIC.length + 1)}";\n`;
+    await writeFile(`${STATIC}/player.js`, imported);
+  }
   const name = entryPoint?.split("/").at(-2);
   if (!entryPoint?.endsWith("main.tsx") || !(name in PAGES)) continue;
   const file = (path) => path.slice(STATIC.length + 1);

@@ -32,6 +32,7 @@ GROUPS: Final = {
     SHARED: (
         "test_redaction.py",
         "test_review_page.py",
+        "test_embedded_player.py",
         "test_pipeline_commands.py",
         "test_players.py",
         "test_layer_examples.py",

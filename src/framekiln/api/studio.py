@@ -14,6 +14,12 @@ async def get_asset(name: str) -> Response:
     return _response(assets.asset(name))
 
 
+@router.get("/studio/player.js")
+async def get_player() -> Response:
+    """Return the script of the embeddable player."""
+    return _response(assets.player())
+
+
 async def show_dashboard() -> Response:
     """Return the page; its script shows what the address names."""
     return _response(assets.page("app"))

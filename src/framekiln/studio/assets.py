@@ -20,11 +20,15 @@ PAGE_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-# Their names contain a hash of their content.
-_ASSET_HEADERS: Final = {
-    "Cache-Control": "public, max-age=31536000, immutable",
+# Pages of other origins load the player. It is the same for everybody, and has no data.
+_OPEN_HEADERS: Final = {
+    "Access-Control-Allow-Origin": "*",
+    "Cross-Origin-Resource-Policy": "cross-origin",
     "X-Content-Type-Options": "nosniff",
 }
+# Their names contain a hash of their content.
+_ASSET_HEADERS: Final = {"Cache-Control": "public, max-age=31536000, immutable", **_OPEN_HEADERS}
+_PLAYER_HEADERS: Final = {"Cache-Control": "no-cache", **_OPEN_HEADERS}
 _TYPES: Final = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -45,6 +49,11 @@ class StudioFile:
 def page(name: str) -> StudioFile:
     """Return one of the pages: `app` or `preview`."""
     return StudioFile(_content(f"{name}.html"), _TYPES[".html"], PAGE_HEADERS)
+
+
+def player() -> StudioFile:
+    """Return the script that other pages embed; it loads the current version of the player."""
+    return StudioFile(_content("player.js"), _TYPES[".js"], _PLAYER_HEADERS)
 
 
 def asset(name: str) -> StudioFile:
