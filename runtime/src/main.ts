@@ -34,6 +34,7 @@ import { Requests } from "./requests.ts";
 import { placeRoot } from "./root_box.ts";
 import { Tailwind } from "./tailwind.ts";
 import { replaceTimerWorkers } from "./timer_worker.ts";
+import { findTracks } from "./tracks.ts";
 import { WebAudio } from "./web_audio/web_audio.ts";
 
 const VERSION = 2;
@@ -108,6 +109,7 @@ function installHosted(config: HostConfig): void {
       bridge?.plan() ?? makePlan(natives, activity.hasAny || webAudio.hasAny || workers.hasAny),
     mistakes: () => findMistakes(failedScripts, config.definesElements !== false),
     media: (filmMs: number) => (bridge === null ? plannedMedia(natives, filmMs) : []),
+    tracks: (filmMs: number) => (bridge === null ? findTracks(natives, filmMs) : []),
     ...(bridge === null ? {} : bridgeContract(bridge)),
     advanceSound: (atMs: number) => webAudio.advance(atMs),
     soundState: () => webAudio.state(),

@@ -101,7 +101,7 @@ function pageFacts(natives: NativeMedia | null) {
 }
 
 /** The part of the film in which an element and all around it are in their time. */
-function windowOf(place: Place<TimedElement>, filmEndMs: number): Window {
+export function windowOf(place: Place<TimedElement>, filmEndMs: number): Window {
   let startMs = 0;
   let endMs = filmEndMs;
   for (let at: Place<TimedElement> | null = place; at !== null; at = at.parent) {
@@ -137,7 +137,8 @@ function elementMedia(filmEndMs: number): PlannedMedia[] {
   });
 }
 
-function nativeMedia(natives: NativeMedia | null, filmEndMs: number): PlannedMedia[] {
+/** What plain `<video>` and `<audio>` play. */
+export function nativeMedia(natives: NativeMedia | null, filmEndMs: number): PlannedMedia[] {
   return (natives?.all() ?? []).flatMap((clip) => {
     const { routedMs } = clip;
     const played = playedOf(clip, filmEndMs);

@@ -22,7 +22,7 @@ from framekiln.capture.errors import BrowserTimeout, PageNeverSettled
 from framekiln.capture.network import PAGE_URL, PageNetwork
 from framekiln.capture.page_clock import CREEP_US, TICK_GRID_US, DrawnFrame, PageClock
 from framekiln.capture.page_scripts import data_script, runtime_script, worker_script
-from framekiln.capture.page_session import PageSession
+from framekiln.capture.page_session import ConsoleEntry, PageSession
 from framekiln.capture.readiness import settle, wait_for_frame_tasks
 from framekiln.capture.web_audio import ContextSound, WebAudio
 from framekiln.kit.errors import FramekilnError
@@ -137,6 +137,10 @@ class Page:
     def reported_problems(self) -> tuple[str, ...]:
         """Return the problems that the page itself reported, as shown to its owner."""
         return self._session.reported_problems()
+
+    def console(self) -> tuple[ConsoleEntry, ...]:
+        """Return what scripts wrote to their console so far."""
+        return self._session.console()
 
     def mistakes(self) -> dict[str, Any]:
         """Return probable mistakes of the author; `runtime/src/mistakes.ts` defines them."""

@@ -3,8 +3,10 @@
 Does not move any clock. Failures between calls are stored, and raised by the next check.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from framekiln.capture.browser import Browser
@@ -28,6 +30,8 @@ from framekiln.capture.page_scripts import (
 from framekiln.kit.errors import FramekilnError
 
 _MAX_REPORTED_ERRORS = 20
+_MAX_CONSOLE_ENTRIES = 200
+_LEVELS = {"error": "error", "assert": "error", "warning": "warning", "debug": "debug"}
 
 # Six such windows in a row without work, although a frame is pending, mean that it is lost. Even
 # on a busy machine, a process with work to do gets more than this share of one core.
@@ -38,6 +42,15 @@ _BUSY_CORES = 0.7
 _PROBE: Params = {"expression": "0"}
 
 
+@dataclass(frozen=True)
+class ConsoleEntry:
+    """A line that a script wrote to its console."""
+
+    level: str
+    """error, warning, info or debug."""
+    text: str
+
+
 class PageSession:
     """The protocol session of one tab."""
 
@@ -46,6 +59,7 @@ class PageSession:
         """The current activity, for error messages."""
         self.within_s = 30.0
         """The time limit of one step of the page."""
+        self._console: deque[ConsoleEntry] = deque(maxlen=_MAX_CONSOLE_ENTRIES)
         self._console_errors: dict[str, None] = {}
         self._rejections: dict[int, str] = {}
         self._author_position: AuthorPosition = as_served
@@ -119,6 +133,10 @@ class PageSession:
         """Return unhandled rejections and errors on the console, without duplicates."""
         written = (f"the page wrote to its console: {text}" for text in self._console_errors)
         return (*dict.fromkeys(self._rejections.values()), *written)
+
+    def console(self) -> tuple[ConsoleEntry, ...]:
+        """Return the last lines that scripts wrote to their console."""
+        return tuple(self._console)
 
     def forget(self) -> None:
         """Remove all listeners of the page."""
@@ -210,7 +228,9 @@ class PageSession:
         self._has_document = True
 
     def _on_console(self, params: Params) -> None:
-        is_error = params.get("type") in ("error", "assert")
+        level = _LEVELS.get(str(params.get("type")), "info")
+        self._console.append(ConsoleEntry(level, console_text(params)))
+        is_error = level == "error"
         if is_error and len(self._console_errors) < _MAX_REPORTED_ERRORS:
             self._console_errors[console_text(params)] = None
 

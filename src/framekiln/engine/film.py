@@ -19,11 +19,13 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.errors import FrameStalled
 from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.grabber import RawPixelsDiffer
+from framekiln.capture.page_session import ConsoleEntry
 from framekiln.engine.audio_clips import AudioClips, PageAudio
 from framekiln.engine.audio_mix import mix_audio
 from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod, StillMoment
 from framekiln.engine.film_plan import CaptureRecord, FilmDigests, FilmPlan, FilmSlice, cut_slices
 from framekiln.engine.page.renderer import open_page_renderer
+from framekiln.engine.tracks import Track
 from framekiln.kit.atomic_file import READABLE_BY_ALL
 from framekiln.kit.confined.budget import sessions_of_one_film
 from framekiln.kit.confined.job_folders import open_job_folders
@@ -66,6 +68,18 @@ class FilmRenderer(Protocol):
 
     def render_still(self, moment: StillMoment) -> Pixels:
         """Return one frame as BGRA."""
+        ...
+
+    def render_frame(self, number: int) -> Pixels:
+        """Return one frame of the film as BGRA; it must not be before `next_frame`."""
+        ...
+
+    def tracks(self) -> tuple[Track, ...]:
+        """Return what the composition consists of, and when it is shown or heard."""
+        ...
+
+    def console(self) -> tuple[ConsoleEntry, ...]:
+        """Return what scripts wrote to their console so far."""
         ...
 
     def audio_clips(self) -> AudioClips:

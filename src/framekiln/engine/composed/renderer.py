@@ -16,6 +16,7 @@ import structlog
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import BrowserDied, PageCrashed
 from framekiln.capture.framebuffer import Pixels
+from framekiln.capture.page_session import ConsoleEntry
 from framekiln.compositor.frame_planes import buffer_planes, write_planes
 from framekiln.compositor.picture import YuvColour
 from framekiln.compositor.scene import Scene
@@ -28,6 +29,7 @@ from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod, Still
 from framekiln.engine.film_plan import CaptureRecord, FilmDigests, FilmPlan, FilmSlice
 from framekiln.engine.page.external_runtime import has_external_runtime
 from framekiln.engine.page.renderer import OnFrame, PageRenderer, open_page_renderer
+from framekiln.engine.tracks import Track
 from framekiln.kit.errors import FramekilnError
 from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout
 
@@ -102,6 +104,18 @@ class ComposedRenderer:
     def render_still(self, moment: StillMoment) -> Pixels:
         """Return one frame as BGRA."""
         return self._film.render_still(moment)
+
+    def render_frame(self, number: int) -> Pixels:
+        """Return one frame as Chromium draws it: composed frames are checked against those."""
+        return self._film.render_frame(number)
+
+    def tracks(self) -> tuple[Track, ...]:
+        """Return the timed elements of the page."""
+        return self._film.tracks()
+
+    def console(self) -> tuple[ConsoleEntry, ...]:
+        """Return what scripts wrote to their console so far."""
+        return self._film.console()
 
     def audio_clips(self) -> AudioClips:
         """Return the audible parts of sources, once the last frame was shown."""

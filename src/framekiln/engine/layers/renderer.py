@@ -17,6 +17,7 @@ import numpy as np
 from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.page import FrameSize
+from framekiln.capture.page_session import ConsoleEntry
 from framekiln.composition.layers import InvalidConfig, ResolvedTimeline, resolve
 from framekiln.composition.layers.values import LayerConfig, MixSettings
 from framekiln.compositor.frame_planes import buffer_planes, write_planes
@@ -41,6 +42,7 @@ from framekiln.engine.layers.fetched_sources import FetchedSources, fetch_source
 from framekiln.engine.layers.html_raster import HtmlRasterizer
 from framekiln.engine.layers.layer_effects import yuv_colour
 from framekiln.engine.layers.layer_stack import LayerStack
+from framekiln.engine.layers.layer_tracks import layer_tracks
 from framekiln.engine.layers.painter_context import (
     PainterContext,
     draw_static_layers,
@@ -49,6 +51,7 @@ from framekiln.engine.layers.painter_context import (
 from framekiln.engine.layers.stream_copy import SliceCopier
 from framekiln.engine.layers.text_markup import font_faces
 from framekiln.engine.missing_media import AssetMissing, AssetUnavailable
+from framekiln.engine.tracks import Track
 from framekiln.media.audio.mix_settings import AudioSettings, Mastering
 from framekiln.media.encode.codecs import VideoCoding
 from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout, VideoSettings
@@ -115,6 +118,7 @@ class LayerRenderer:
     has_copied: bool = field(default=False, init=False)
     """Whether a slice so far has packets of a source in it."""
     _deadline: float = field(init=False)
+    _scene: Scene | None = field(default=None, init=False)
     _first_warnings: tuple[str, ...] = field(init=False)
     slice_copier: SliceCopier = field(init=False)
 
@@ -204,6 +208,25 @@ class LayerRenderer:
         number = Fraction(moment.at_ms, 1000) * self.plan.timeline.fps
         scene.show(self.layer_stack.scene_items(int(number)))
         return np.ascontiguousarray(rgba_of(scene.picture)[..., [2, 1, 0, 3]])
+
+    def render_frame(self, number: int) -> Pixels:
+        """Return one frame of the film as BGRA, on its background."""
+        if self._scene is None:
+            size, background = self.plan.size, yuv_colour(self.resolved.config.background)
+            has_alpha = self._video_settings.has_alpha
+            self._scene = Scene(
+                size.width_px, size.height_px, background=background, has_alpha=has_alpha
+            )
+        self._scene.show(self.layer_stack.scene_items(number))
+        return np.ascontiguousarray(rgba_of(self._scene.picture)[..., [2, 1, 0, 3]])
+
+    def tracks(self) -> tuple[Track, ...]:
+        """Return the layers, groups before what is in them."""
+        return layer_tracks(self.resolved)
+
+    def console(self) -> tuple[ConsoleEntry, ...]:
+        """Return nothing: scripts of layers are not shown to their owner."""
+        return ()
 
     def audio_clips(self) -> AudioClips:
         """Return the audio clips; they are known from the start."""

@@ -12,11 +12,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from framekiln.capture.bridged_page import BridgedPage
 from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.grabber import Grabber, GrabMethod, prepare_grabber
 from framekiln.capture.page import LOSSLESS, FrameSize, Page, PageFacts
+from framekiln.capture.page_session import ConsoleEntry
 from framekiln.capture.screenshot import read_png
 from framekiln.composition.document import as_document
 from framekiln.engine.audio_clips import AudioClips, PageAudio, audible_clips
@@ -35,6 +38,7 @@ from framekiln.engine.missing_media import check_images
 from framekiln.engine.page.external_runtime import initialize_bridge, open_page_for
 from framekiln.engine.page.host import PageHost
 from framekiln.engine.page.warnings import PageWarnings
+from framekiln.engine.tracks import Track, page_tracks
 from framekiln.media.audio.wav import write_wav
 from framekiln.media.encode.codecs import EncoderEffort, VideoCoding
 from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
@@ -151,6 +155,24 @@ class PageRenderer:
         self.host.check_sources()
         assert shown.screenshot is not None
         return decode_bgra(read_png(shown.screenshot, self.page.size))[: self.plan.size.height_px]
+
+    def render_frame(self, number: int) -> Pixels:
+        """Return one frame of the film as BGRA; it must not be before `next_frame`."""
+        size = self.plan.size
+        pixels = np.empty((size.height_px, size.width_px, 4), np.uint8)
+        with self.host.raise_missing_sources():
+            self.capture(number, pixels)
+            self.page.raise_late_failure()
+        return pixels
+
+    def tracks(self) -> tuple[Track, ...]:
+        """Return the timed elements of the page."""
+        film_ms = float(self.plan.timeline.duration_ms)
+        return page_tracks(self.page.evaluate(f"__framekiln.tracks({film_ms})"))
+
+    def console(self) -> tuple[ConsoleEntry, ...]:
+        """Return what scripts wrote to their console so far."""
+        return self.page.console()
 
     def audio_clips(self) -> AudioClips:
         """Return the audio clips after the last frame: scripts may have changed them."""

@@ -48,7 +48,7 @@ class AudioWriter:
     def __init__(self, path: Path, settings: AudioSettings = STANDARD_AUDIO) -> None:
         coding = settings.coding
         options = {"fflags": "+bitexact"}
-        if coding is not AudioCoding.OPUS:
+        if coding in (AudioCoding.AAC, AudioCoding.PCM):
             # In samples, so that the duration is not rounded to a millisecond.
             options["movie_timescale"] = str(RATE_HZ)
         self._coding = coding
@@ -56,7 +56,7 @@ class AudioWriter:
         stream = self._container.add_stream(coding.codec, rate=RATE_HZ, layout="stereo")
         assert isinstance(stream, AudioStream)
         stream.codec_context.format = coding.samples
-        if coding is not AudioCoding.PCM:
+        if coding not in (AudioCoding.PCM, AudioCoding.WAV):
             stream.codec_context.bit_rate = settings.bits_per_s
         stream.codec_context.flags |= int(av.codec.context.Flags.bitexact)
         self._stream = stream

@@ -18,6 +18,8 @@ class AudioCoding(Enum):
     OPUS = ("webm", "libopus", "flt", 960)
     PCM = ("mov", "pcm_s16le", "s16", 1024)
     """Uncompressed, for further processing."""
+    WAV = ("wav", "pcm_s16le", "s16", 1024)
+    """Uncompressed, for browsers."""
 
     def __init__(self, container: str, codec: str, samples: str, frame_samples: int) -> None:
         self.container = container

@@ -1,0 +1,44 @@
+"""The tracks of a layer config. Pure."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from framekiln.composition.layers import ResolvedLayer, ResolvedTimeline
+from framekiln.composition.layers.values import (
+    AudioLayer,
+    GroupLayer,
+    Layer,
+    SequenceLayer,
+    SubtitlesLayer,
+    TextLayer,
+)
+from framekiln.engine.tracks import MAX_TRACKS, Track
+
+
+def layer_tracks(film: ResolvedTimeline) -> tuple[Track, ...]:
+    """Return the layers from bottom to top, groups before what is in them."""
+    end_ms = float(film.duration_s * 1000)
+    return tuple(islice(_tracks(film.layers, depth=0, end_ms=end_ms), MAX_TRACKS))
+
+
+def _tracks(layers: Sequence[ResolvedLayer], *, depth: int, end_ms: float) -> Iterator[Track]:
+    for each in layers:
+        yield Track(
+            kind=_kind(each.layer),
+            name=each.layer.name or each.layer.id,
+            depth=depth,
+            start_ms=max(0.0, float(each.start_s * 1000)),
+            end_ms=min(end_ms, float(each.end_s * 1000)),
+        )
+        yield from _tracks(each.children, depth=depth + 1, end_ms=end_ms)
+
+
+def _kind(layer: Layer) -> str:
+    match layer:
+        case GroupLayer() | SequenceLayer():
+            return "group"
+        case TextLayer() | SubtitlesLayer():
+            return "text"
+        case AudioLayer():
+            return "sound"
+    return "layer"
