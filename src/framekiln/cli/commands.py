@@ -30,6 +30,10 @@ COMMANDS: Final = {
         "render:render",
         "Render a page, folder, bundle or layer config; options override the page.",
     ),
+    "preview": CommandEntry(
+        "preview:preview",
+        "Show a page, folder, bundle or layer config in the browser while you write it.",
+    ),
     "upload": CommandEntry(
         "upload:upload",
         "Upload a file to the service at FRAMEKILN_BASE_URL; run it again to resume it.",

@@ -28,8 +28,8 @@ def read_layer_config(
     except OSError as error:
         raise InvalidInput(f"cannot read {named}: {error}") from error
     assert isinstance(value, Mapping)
-    is_template = "config" in value and "layers" not in value
-    if is_template:
+    is_filled = is_template(value)
+    if is_filled:
         value = _filled(value, {} if data is None else json.loads(data))
     elif data is not None:
         raise InvalidInput(
@@ -39,7 +39,12 @@ def read_layer_config(
     wanted: dict[str, Any] = {**_with_local_files(value), "extension": extension}
     if at_ms is not None:
         wanted["time"] = at_ms / 1000
-    return read_config(wanted, ReadOptions(is_filled_template=is_template))
+    return read_config(wanted, ReadOptions(is_filled_template=is_filled))
+
+
+def is_template(value: Mapping[str, Any]) -> bool:
+    """Whether the JSON of a file is a template: a config with inputs."""
+    return "config" in value and "layers" not in value
 
 
 def _filled(posted: Mapping[str, Any], data: dict[str, Any]) -> Mapping[str, Any]:

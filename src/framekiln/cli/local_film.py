@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -13,19 +12,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from framekiln.capture.browser import open_browser
 from framekiln.capture.browser_limits import BrowserLimits
 from framekiln.capture.network import PAGE_URL
-from framekiln.cli import layer_configs
-from framekiln.cli.compositions import Composition, read_composition
 from framekiln.cli.confinement import require_confinement
+from framekiln.cli.film_orders import with_composition
 from framekiln.cli.film_request import FilmRequest
 from framekiln.cli.output_formats import still_format
-from framekiln.composition.render_preset import RenderPreset
-from framekiln.engine.assets import Assets, FetchedAssets
 from framekiln.engine.film import FilmResult, make_film, make_still
 from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod, StillMoment
-from framekiln.engine.site import PageFolder, SiteAssets
-from framekiln.kit.errors import CompositionFailed, InvalidInput
-from framekiln.kit.fetch import GuardedFetcher
-from framekiln.playback.page_player import PlayerWithoutService
+from framekiln.kit.errors import CompositionFailed
 from framekiln.settings import Settings
 
 # Replaces names of request fields in messages of the engine, but not attributes of a page, and the
@@ -55,56 +48,11 @@ def make_local_film(
         page_method=PageMethod(settings.page_method),
     )
     with TemporaryDirectory(prefix="framekiln-assets-") as folder:
-        order, warnings = _with_composition(order, request, settings, scratch=Path(folder))
+        order, warnings = with_composition(
+            order, request.composition, settings, scratch=Path(folder), page=request.page
+        )
         film = _make(order, path, request, settings, quiet=quiet)
     return _facts(film, at_ms, (*warnings, *film.record.warnings))
-
-
-def _with_composition(
-    order: FilmOrder, request: FilmRequest, settings: Settings, *, scratch: Path
-) -> tuple[FilmOrder, tuple[str, ...]]:
-    """Return the order with what is named, and warnings about it."""
-    fetcher = GuardedFetcher(settings.fetch_allow, ca_file=settings.fetch_ca_file)
-    assets: Assets = FetchedAssets(fetcher, scratch)
-    named = request.composition
-    if request.page is not None:
-        found = Composition(request.page, None)
-    elif named.suffix.lower() == layer_configs.ENDING:
-        return _with_layers(order, named, assets)
-    else:
-        found = read_composition(named, scratch=scratch)
-    if found.site is not None:
-        assets = SiteAssets(found.site, assets)
-    service = PlayerWithoutService(scratch)
-    return replace(order, html=found.html, site=found.site, assets=assets, service=service), ()
-
-
-def _with_layers(
-    order: FilmOrder, named: Path, assets: Assets
-) -> tuple[FilmOrder, tuple[str, ...]]:
-    """Return the order for a layer config, which has its own size, frame rate and length."""
-    fields = {
-        "--width": (order.width_px, "dimensions"),
-        "--height": (order.height_px, "dimensions"),
-        "--fps": (order.fps, "fps"),
-        "--duration-ms": (order.duration_ms, "duration"),
-    }
-    for option, (value, field) in fields.items():
-        if value is not None:
-            raise InvalidInput(f"{option} works only for pages: set {field} in {named}")
-    moment = order.still
-    read = layer_configs.read_layer_config(
-        named,
-        data=order.data,
-        extension=order.container if moment is None else "png",
-        at_ms=None if moment is None else moment.at_ms,
-    )
-    config = read.config
-    if order.preset is not RenderPreset.STANDARD:
-        config = replace(config, preset=order.preset)
-    folder = PageFolder(named.absolute().parent, page="")
-    order = replace(order, layers=config, data=None, assets=SiteAssets(folder, assets))
-    return order, tuple(f"{each.path}: {each.message}" for each in read.warnings)
 
 
 def _make(

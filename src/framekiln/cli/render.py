@@ -4,7 +4,6 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Annotated, Any
@@ -13,15 +12,18 @@ import typer
 
 from framekiln.cli.environment import load_settings
 from framekiln.cli.film_account import film_account, make_film_as
+from framekiln.cli.film_options import (
+    DurationOption,
+    RateOption,
+    SideOption,
+    even_side,
+    read_rate,
+)
 from framekiln.cli.film_request import FilmRequest, read_data
 from framekiln.cli.output import JsonFlag, write_json
 from framekiln.cli.output_formats import format_of, read_time, still_format
 from framekiln.composition.render_preset import RenderPreset
-from framekiln.engine.film_bounds import MAX_DURATION_MS, MAX_SIDE_PX
 from framekiln.kit.errors import InvalidInput
-from framekiln.timeline import exact_rate
-
-Side = Annotated[int | None, typer.Option(min=2, max=MAX_SIDE_PX, help="Size in pixels.")]
 
 
 def render(
@@ -41,14 +43,10 @@ def render(
             " .webp.",
         ),
     ],
-    width: Side = None,
-    height: Side = None,
-    fps: Annotated[
-        str | None, typer.Option(help="Frame rate: a number, or a fraction such as 30000/1001.")
-    ] = None,
-    duration_ms: Annotated[
-        int | None, typer.Option(min=1, max=MAX_DURATION_MS, help="The duration of the film.")
-    ] = None,
+    width: SideOption = None,
+    height: SideOption = None,
+    fps: RateOption = None,
+    duration_ms: DurationOption = None,
     at: Annotated[
         str | None, typer.Option(help="The time of a still: milliseconds, or 1.5s; default 0.")
     ] = None,
@@ -87,9 +85,9 @@ def render(
         composition=composition,
         page=_typed_page() if str(composition) == "-" else None,
         format=format_,
-        width_px=_side("--width", width, is_film=still is None),
-        height_px=_side("--height", height, is_film=still is None),
-        fps=None if fps is None else _rate(fps),
+        width_px=even_side("--width", width, is_film=still is None),
+        height_px=even_side("--height", height, is_film=still is None),
+        fps=None if fps is None else read_rate(fps),
         duration_ms=duration_ms,
         at_ms=_moment_ms(at, is_film=still is None, duration_ms=duration_ms),
         is_transparent=transparent,
@@ -150,19 +148,3 @@ def _moment_ms(at: str | None, *, is_film: bool, duration_ms: int | None) -> int
     if duration_ms is not None:
         raise InvalidInput("--duration-ms works only for films: use --at for the time of a still")
     return 0 if at is None else read_time(at)
-
-
-def _side(option: str, value: int | None, *, is_film: bool) -> int | None:
-    if is_film and value is not None and value % 2:
-        raise InvalidInput(f"{option} {value} is odd: films need even sizes")
-    return value
-
-
-def _rate(text: str) -> Fraction:
-    try:
-        rate = Fraction(text) if "/" in text else exact_rate(float(text))
-    except (ValueError, ZeroDivisionError) as error:
-        raise InvalidInput(f"--fps {text!r} is neither a number nor a fraction") from error
-    if not 1 <= rate <= 120:
-        raise InvalidInput(f"--fps {text}: must be 1 to 120")
-    return rate

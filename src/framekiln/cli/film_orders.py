@@ -1,0 +1,70 @@
+"""Orders for films of local compositions: for `framekiln render` and `framekiln preview`."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from framekiln.cli import layer_configs
+from framekiln.cli.compositions import Composition, read_composition
+from framekiln.composition.render_preset import RenderPreset
+from framekiln.engine.assets import Assets, FetchedAssets
+from framekiln.engine.film_order import FilmOrder
+from framekiln.engine.site import PageFolder, Site, SiteAssets
+from framekiln.kit.errors import InvalidInput
+from framekiln.kit.fetch import GuardedFetcher
+from framekiln.playback.page_player import PlayerWithoutService
+from framekiln.preview.watched_files import WatchedFiles
+from framekiln.settings import Settings
+
+
+def with_composition(
+    order: FilmOrder,
+    named: Path,
+    settings: Settings,
+    *,
+    scratch: Path,
+    page: str | None = None,
+    files: WatchedFiles | None = None,
+) -> tuple[FilmOrder, tuple[str, ...]]:
+    """Return the order with what is named, and warnings about it.
+
+    `page` is HTML instead, without files. `files` notes what the composition uses.
+    """
+    fetcher = GuardedFetcher(settings.fetch_allow, ca_file=settings.fetch_ca_file)
+    assets: Assets = FetchedAssets(fetcher, scratch)
+    if page is None and named.suffix.lower() == layer_configs.ENDING:
+        return _with_layers(order, named, assets, files=files)
+    found = read_composition(named, scratch=scratch) if page is None else Composition(page, None)
+    site = found.site if files is None else files.watched(found.site)
+    if site is not None:
+        assets = SiteAssets(site, assets)
+    service = PlayerWithoutService(scratch)
+    return replace(order, html=found.html, site=site, assets=assets, service=service), ()
+
+
+def _with_layers(
+    order: FilmOrder, named: Path, assets: Assets, *, files: WatchedFiles | None
+) -> tuple[FilmOrder, tuple[str, ...]]:
+    """Return the order for a layer config, which has its own size, frame rate and length."""
+    fields = {
+        "--width": (order.width_px, "dimensions"),
+        "--height": (order.height_px, "dimensions"),
+        "--fps": (order.fps, "fps"),
+        "--duration-ms": (order.duration_ms, "duration"),
+    }
+    for option, (value, field) in fields.items():
+        if value is not None:
+            raise InvalidInput(f"{option} works only for pages: set {field} in {named}")
+    moment = order.still
+    read = layer_configs.read_layer_config(
+        named,
+        data=order.data,
+        extension=order.container if moment is None else "png",
+        at_ms=None if moment is None else moment.at_ms,
+    )
+    config = read.config
+    if order.preset is not RenderPreset.STANDARD:
+        config = replace(config, preset=order.preset)
+    folder: Site = PageFolder(named.absolute().parent, page="")
+    folder = folder if files is None else files.watched(folder)
+    order = replace(order, layers=config, data=None, assets=SiteAssets(folder, assets))
+    return order, tuple(f"{each.path}: {each.message}" for each in read.warnings)
