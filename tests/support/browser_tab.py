@@ -69,6 +69,21 @@ class BrowserTab:
         """Be told of an event of the DevTools protocol of this page."""
         self._connection.listen(event, self._session, call)
 
+    def press(self, key: str, *, shift: bool = False) -> None:
+        """Press and release a key, as a user does."""
+        code = {" ": "Space"}.get(key, f"Key{key.upper()}" if len(key) == 1 else key)
+        pressed = {"key": key, "code": code, "modifiers": 8 if shift else 0}
+        text = {"text": key} if len(key) == 1 else {}
+        self.call("Input.dispatchKeyEvent", type="keyDown", **pressed, **text)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **pressed)
+
+    def look_like(self, width_px: int, height_px: int, scheme: str) -> None:
+        """Have the window of a device, and prefer light or dark pages."""
+        size = {"width": width_px, "height": height_px, "deviceScaleFactor": 1, "mobile": False}
+        self.call("Emulation.setDeviceMetricsOverride", **size)
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.call("Emulation.setEmulatedMedia", features=[feature])
+
     def _hear(self, event: dict[str, Any]) -> None:
         self.said.append(" ".join(json.dumps(arg.get("value")) for arg in event["args"]))
 
