@@ -52,6 +52,9 @@ _FLAGS: Final = (
     "--disable-threaded-scrolling",
     "--disable-checker-imaging",
     "--disable-image-animation-resync",
+    # Where only a part of a tile is drawn anew, edges keep traces of earlier frames: a slice that
+    # begins in the middle would differ from a film in one piece.
+    "--disable-partial-raster",
     "--disable-gpu",
     "--enable-unsafe-swiftshader",
     "--force-color-profile=srgb",

@@ -160,7 +160,7 @@ class FrameThread:
         """Make the frame, or the next one on the way to it."""
         target = wanted[0]
         try:
-            number, pixels = self._films.step_to(target, is_exact=wanted[1] == "png")
+            number, pixels = self._films.step_to(target)
         except BaseException as error:
             with self._changed:
                 futures = self._wanted.pop(wanted, [])
@@ -217,7 +217,6 @@ class _OpenFilm:
         self._renderer: FilmRenderer | None = None
         self._fallback_reason: str | None = None
         self._lead_from: int | None = None
-        self._has_skipped = False
 
     @property
     def next_frame(self) -> int:
@@ -235,13 +234,9 @@ class _OpenFilm:
             audio_clips=renderer.plan.audio_clips,
         )
 
-    def step_to(self, target: int, *, is_exact: bool) -> tuple[int, Pixels]:
-        """Return a frame: the one asked for, or one on the way to it.
-
-        On the way to an exact frame no other is left out: Chromium draws some edges a little
-        differently if a page jumps to a frame, even if the frame depends on its time alone.
-        """
-        return self._retried(lambda: self._step_to(target, is_exact=is_exact))
+    def step_to(self, target: int) -> tuple[int, Pixels]:
+        """Return a frame: the one asked for, or one on the way to it."""
+        return self._retried(lambda: self._step_to(target))
 
     def notes(self) -> FilmNotes:
         """Return what the composition reported so far."""
@@ -255,29 +250,26 @@ class _OpenFilm:
         self._stack.close()
         self._browser.close()
 
-    def _step_to(self, target: int, *, is_exact: bool) -> tuple[int, Pixels]:
+    def _step_to(self, target: int) -> tuple[int, Pixels]:
         renderer = self._renderer
         has_layers = self._order.layers is not None
         if renderer is None:
             renderer = self._opened()
-        elif target < renderer.next_frame or (is_exact and self._has_skipped):
+        elif target < renderer.next_frame:
             is_near = target >= renderer.next_frame - 1 - _LEAD
             renderer = self._opened()
             self._lead_from = max(0, target - _LEAD) if is_near else None
         number = target
-        if not has_layers and (is_exact or not renderer.is_declarative):
+        if not has_layers and not renderer.is_declarative:
             number = renderer.next_frame
         elif self._lead_from is not None and target - self._lead_from <= _LEAD:
             number = min(target, max(renderer.next_frame, self._lead_from))
         if number == target:
             self._lead_from = None
-        if not has_layers and number > renderer.next_frame:
-            self._has_skipped = True
         return number, self._guarded(lambda: renderer.render_frame(number))
 
     def _opened(self) -> FilmRenderer:
         self._renderer = self._lead_from = None
-        self._has_skipped = False
         self._stack.close()
         try:
             browser = self._stack.enter_context(self._browser.use(_OWNER))

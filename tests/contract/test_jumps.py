@@ -1,0 +1,43 @@
+"""Frames of declarative pages do not depend on which frames were drawn before them."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from framekiln.capture.browser import Browser
+from framekiln.capture.framebuffer import Pixels
+from framekiln.engine.film_order import FilmOrder
+from framekiln.engine.page.renderer import open_page_renderer
+from tests.support.timeouts import FILM_LIMITS
+
+# A line that draws itself past others, over a marker that moves: each frame repaints a small part
+# of pictures with soft edges.
+PAGE = """<style>body { margin: 0; background: #dcefe0 }
+  .line { stroke-dasharray: 1; animation: draw 1s ease-in-out both }
+  .marker { position: absolute; width: 30px; height: 30px; border-radius: 50%; background: #26e;
+    offset-path: path("M30 150 C80 20 200 20 280 120"); animation: travel 1s ease-in-out both }
+  @keyframes draw { from { stroke-dashoffset: 1 } to { stroke-dashoffset: 0 } }
+  @keyframes travel { from { offset-distance: 0 } to { offset-distance: 100% } }</style>
+  <svg width="320" height="180"><circle cx="90" cy="70" r="50" fill="#bfe3c4"/>
+  <path d="M30 150 C80 20 200 20 280 120" fill="none" stroke="#fff" stroke-width="9"/>
+  <path class="line" pathLength="1" d="M30 150 C80 20 200 20 280 120" fill="none" stroke="#26e"
+   stroke-width="5"/></svg><div class="marker"></div>"""
+
+
+@pytest.mark.parametrize("frame", [9, 25])
+def test_a_frame_that_was_jumped_to_equals_one_after_all_others(
+    browser: Browser, frame: int
+) -> None:
+    jumped, passed = drawn(browser, [frame]), drawn(browser, range(frame + 1))
+    assert np.array_equal(jumped, passed)
+
+
+def drawn(browser: Browser, frames: "list[int] | range") -> Pixels:
+    """Return the last of these frames of the page."""
+    order = FilmOrder(PAGE, 320, 180, fps=Fraction(30), duration_ms=1000)
+    with open_page_renderer(order, browser, FILM_LIMITS) as renderer:
+        assert renderer.is_declarative
+        for number in frames:
+            pixels = renderer.render_frame(number)
+        return np.array(pixels)
