@@ -72,6 +72,17 @@ def test_a_still_of_files_that_only_root_can_read_belongs_to_root(
     assert names_in(private) == ["page.html", "pictures"]
 
 
+def test_a_page_is_found_through_a_link_to_its_folder(private: Path, tmp_path: Path) -> None:
+    place = tmp_path / "elsewhere"
+    place.mkdir(mode=0o700)
+    (place / "linked").symlink_to(private)
+    command = [sys.executable, "-P", "-m", "framekiln", "render", "linked/page.html", "-o", "a.png"]
+    made = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    with Image.open(place / "a.png") as picture:
+        assert picture.convert("RGB").getpixel((5, 5)) == (255, 0, 0)
+
+
 def test_no_process_that_reads_a_page_is_root_or_has_secrets(private: Path) -> None:
     process = start(private, "film.mp4")
     try:

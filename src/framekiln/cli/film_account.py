@@ -129,9 +129,15 @@ class _FilmView:
         self._folder = _folder_of(request)
         self.composition = request.composition
         here = Path.cwd()
-        if self._folder is not None and self._folder not in (here, *here.parents):
+        if self._folder is None:
+            return
+        named = request.composition.absolute()
+        if named.parent != named.parent.resolve():
+            # The process may not see the link to the folder.
+            self.composition = self._folder if named.is_dir() else self._folder / named.name
+        elif self._folder not in (here, *here.parents):
             # The process cannot reach the current folder.
-            self.composition = request.composition.absolute()
+            self.composition = named
 
     def enter(self) -> None:
         """Change what this process sees; called between fork and exec."""
