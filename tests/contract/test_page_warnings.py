@@ -352,7 +352,7 @@ FONTS = {
     "a web font that cannot be had": (
         "<style>@font-face { font-family: Brand; src: url(https://cdn.example/b.woff2) }</style>"
         '<p style="font-family: Brand, serif">x</p>',
-        "p: the web font Brand could not be loaded, serif is used instead; check the address",
+        "p: the web font Brand could not be loaded, serif is used instead; check its address",
     ),
 }
 

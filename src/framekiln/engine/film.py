@@ -25,7 +25,7 @@ from framekiln.engine.audio_mix import mix_audio
 from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod, StillMoment
 from framekiln.engine.film_plan import CaptureRecord, FilmDigests, FilmPlan, FilmSlice, cut_slices
 from framekiln.engine.page.renderer import open_page_renderer
-from framekiln.engine.tracks import Track
+from framekiln.engine.tracks import TimelineTrack
 from framekiln.kit.atomic_file import READABLE_BY_ALL
 from framekiln.kit.confined.budget import sessions_of_one_film
 from framekiln.kit.confined.job_folders import open_job_folders
@@ -74,7 +74,7 @@ class FilmRenderer(Protocol):
         """Return one frame of the film as BGRA; it must not be before `next_frame`."""
         ...
 
-    def tracks(self) -> tuple[Track, ...]:
+    def tracks(self) -> tuple[TimelineTrack, ...]:
         """Return what the composition consists of, and when it is shown or heard."""
         ...
 

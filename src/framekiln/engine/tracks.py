@@ -10,7 +10,7 @@ _KINDS: Final = ("group", "clip", "text", "sound", "layer")
 
 
 @dataclass(frozen=True)
-class Track:
+class TimelineTrack:
     """Something in a composition, between two instants of the film."""
 
     kind: str
@@ -24,13 +24,13 @@ class Track:
     """A CSS selector that finds the element of a page."""
 
 
-def page_tracks(entries: Iterable[Mapping[str, Any]]) -> tuple[Track, ...]:
+def page_tracks(entries: Iterable[Mapping[str, Any]]) -> tuple[TimelineTrack, ...]:
     """Read the tracks that a page reports; `runtime/src/tracks.ts` defines their fields."""
     found = []
     for entry in list(entries)[:MAX_TRACKS]:
         selector = str(entry["selector"])[:_MAX_NAME_CHARS]
         found.append(
-            Track(
+            TimelineTrack(
                 kind=entry["kind"] if entry["kind"] in _KINDS else "clip",
                 name=str(entry["name"])[:_MAX_NAME_CHARS] or selector,
                 depth=int(entry["depth"]),

@@ -30,7 +30,7 @@ _FRAME_PER_PACKET: Final = {"h264", "hevc", "av1", "vp9", "prores", "mjpeg", "ff
 
 
 @dataclass(frozen=True)
-class FrameTimes:
+class ExactFrameTimes:
     """When frames begin, in ticks, and when the last one ends."""
 
     tick_s: Fraction
@@ -38,7 +38,7 @@ class FrameTimes:
     end: int
 
 
-def frame_times(source: Path) -> FrameTimes:
+def frame_times(source: Path) -> ExactFrameTimes:
     """Return the times of all frames that are shown, in order."""
     facts = probe_media(source)
     if facts.video is None:
@@ -49,7 +49,9 @@ def frame_times(source: Path) -> FrameTimes:
     shown = stamps[max(0, bisect_right(stamps, 0) - 1) :]
     if not shown:
         raise UnreadableMedia(f"{source.name}: none of its frames can be decoded")
-    return FrameTimes(tick_s, [max(0, each) for each in shown], max(0, shown[-1]) + frame_ticks)
+    return ExactFrameTimes(
+        tick_s, [max(0, each) for each in shown], max(0, shown[-1]) + frame_ticks
+    )
 
 
 def frame_times_task(

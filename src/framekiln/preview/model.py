@@ -10,7 +10,7 @@ from framekiln.composition.render_preset import RenderPreset
 from framekiln.engine.audio_clips import AudioClips
 from framekiln.engine.film_order import FilmOrder
 from framekiln.engine.film_plan import FilmPlan
-from framekiln.engine.tracks import Track
+from framekiln.engine.tracks import TimelineTrack
 
 JsonObject = Mapping[str, Any]
 FrameFormat = Literal["jpeg", "png"]
@@ -70,7 +70,7 @@ class OpenedFilm:
 
     plan: FilmPlan
     is_declarative: bool
-    tracks: tuple[Track, ...]
+    tracks: tuple[TimelineTrack, ...]
     audio_clips: AudioClips
 
     @property

@@ -343,6 +343,8 @@ ROUTES = [
     ("GET", "pipeline-batches/{}", "pipeline_batch_not_found"),
     ("GET", "pipeline-reviews", None),
     ("GET", "pipeline-reviews/{}", "pipeline_review_not_found"),
+    ("GET", "pipeline-reviews/{}/inputs", "pipeline_review_not_found"),
+    ("POST", "pipeline-reviews/{}/links", "pipeline_review_not_found"),
     ("POST", "pipeline-reviews/{}/approve", "pipeline_review_not_found"),
     ("POST", "pipeline-reviews/{}/reject", "pipeline_review_not_found"),
     ("GET", "files/{}/metadata", "file_not_found"),

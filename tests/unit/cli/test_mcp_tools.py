@@ -1,5 +1,6 @@
 """The tools for agents, called through the SDK's own client; the service is prepared responses."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -52,6 +53,19 @@ class PreparedService:
     def _answer(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)
         return self._answers.pop(0)
+
+
+class BusyService(PreparedService):
+    """Reports no progress."""
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("/progress"):
+            return httpx.Response(200, content=self._silence())
+        return super()._answer(request)
+
+    async def _silence(self) -> AsyncIterator[bytes]:
+        await asyncio.Event().wait()
+        yield b""
 
 
 def text_of(result: CallToolResult) -> str:
@@ -158,8 +172,10 @@ async def test_a_wrong_key_and_a_busy_service_say_what_to_do() -> None:
 
 
 async def test_a_render_that_takes_longer_can_be_followed() -> None:
-    answers = [httpx.Response(200, json=each) for each in ({"id": "v"}, VIDEO, VIDEO, VIDEO)]
-    done = await call("render", *answers, config={"layers": []}, wait_s=0, link_expires_in_s=60)
+    answers = [httpx.Response(200, json=each) for each in ({"id": "v"}, VIDEO, VIDEO)]
+    arguments = {"config": {"layers": []}, "wait_s": 0, "link_expires_in_s": 60}
+    async with BusyService(*answers).open_session() as session:
+        done = await session.call_tool("render", arguments)
     assert done.structured_content == {
         "kind": "video",
         "id": "v",

@@ -4,12 +4,11 @@ from datetime import timedelta
 from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from framekiln.api.auth import services_of
 from framekiln.api.bodies import json_body, read_json, read_json_value
 from framekiln.api.review_links import review_target
-from framekiln.api.unknown_fields import RequestBody
 from framekiln.api.v1.links import LinkInfo, describe_link
 from framekiln.api.v1.pipeline_access import (
     MAX_BODY_BYTES,
@@ -33,8 +32,10 @@ router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 _DEFAULT_LIFETIME: Final = timedelta(days=7)
 
 
-class CreateReviewLink(RequestBody):
+class CreateReviewLink(BaseModel):
     """How long a link for a reviewer is valid."""
+
+    model_config = ConfigDict(extra="forbid")
 
     expires_in_s: int = Field(
         default=int(_DEFAULT_LIFETIME.total_seconds()),
@@ -75,7 +76,7 @@ async def get_inputs(request: Request, access: ReviewCaller) -> ReviewInputsInfo
 @router.post(
     "/pipeline-reviews/{review_id}/links",
     status_code=201,
-    openapi_extra=json_body(CreateReviewLink),
+    openapi_extra=json_body(CreateReviewLink, names_unknown=False),
     summary="Make a link for a reviewer",
 )
 async def create_review_link(

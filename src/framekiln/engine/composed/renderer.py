@@ -29,7 +29,7 @@ from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod, Still
 from framekiln.engine.film_plan import CaptureRecord, FilmDigests, FilmPlan, FilmSlice
 from framekiln.engine.page.external_runtime import has_external_runtime
 from framekiln.engine.page.renderer import OnFrame, PageRenderer, open_page_renderer
-from framekiln.engine.tracks import Track
+from framekiln.engine.tracks import TimelineTrack
 from framekiln.kit.errors import FramekilnError
 from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout
 
@@ -109,7 +109,7 @@ class ComposedRenderer:
         """Return one frame as Chromium draws it: composed frames are checked against those."""
         return self._film.render_frame(number)
 
-    def tracks(self) -> tuple[Track, ...]:
+    def tracks(self) -> tuple[TimelineTrack, ...]:
         """Return the timed elements of the page."""
         return self._film.tracks()
 

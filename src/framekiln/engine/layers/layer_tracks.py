@@ -12,18 +12,20 @@ from framekiln.composition.layers.values import (
     SubtitlesLayer,
     TextLayer,
 )
-from framekiln.engine.tracks import MAX_TRACKS, Track
+from framekiln.engine.tracks import MAX_TRACKS, TimelineTrack
 
 
-def layer_tracks(film: ResolvedTimeline) -> tuple[Track, ...]:
+def layer_tracks(film: ResolvedTimeline) -> tuple[TimelineTrack, ...]:
     """Return the layers from bottom to top, groups before what is in them."""
     end_ms = float(film.duration_s * 1000)
     return tuple(islice(_tracks(film.layers, depth=0, end_ms=end_ms), MAX_TRACKS))
 
 
-def _tracks(layers: Sequence[ResolvedLayer], *, depth: int, end_ms: float) -> Iterator[Track]:
+def _tracks(
+    layers: Sequence[ResolvedLayer], *, depth: int, end_ms: float
+) -> Iterator[TimelineTrack]:
     for each in layers:
-        yield Track(
+        yield TimelineTrack(
             kind=_kind(each.layer),
             name=each.layer.name or each.layer.id,
             depth=depth,

@@ -51,7 +51,7 @@ from framekiln.engine.layers.painter_context import (
 from framekiln.engine.layers.stream_copy import SliceCopier
 from framekiln.engine.layers.text_markup import font_faces
 from framekiln.engine.missing_media import AssetMissing, AssetUnavailable
-from framekiln.engine.tracks import Track
+from framekiln.engine.tracks import TimelineTrack
 from framekiln.media.audio.mix_settings import AudioSettings, Mastering
 from framekiln.media.encode.codecs import VideoCoding
 from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout, VideoSettings
@@ -220,7 +220,7 @@ class LayerRenderer:
         self._scene.show(self.layer_stack.scene_items(number))
         return np.ascontiguousarray(rgba_of(self._scene.picture)[..., [2, 1, 0, 3]])
 
-    def tracks(self) -> tuple[Track, ...]:
+    def tracks(self) -> tuple[TimelineTrack, ...]:
         """Return the layers, groups before what is in them."""
         return layer_tracks(self.resolved)
 

@@ -38,7 +38,7 @@ from framekiln.engine.missing_media import check_images
 from framekiln.engine.page.external_runtime import initialize_bridge, open_page_for
 from framekiln.engine.page.host import PageHost
 from framekiln.engine.page.warnings import PageWarnings
-from framekiln.engine.tracks import Track, page_tracks
+from framekiln.engine.tracks import TimelineTrack, page_tracks
 from framekiln.media.audio.wav import write_wav
 from framekiln.media.encode.codecs import EncoderEffort, VideoCoding
 from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
@@ -165,7 +165,7 @@ class PageRenderer:
             self.page.raise_late_failure()
         return pixels
 
-    def tracks(self) -> tuple[Track, ...]:
+    def tracks(self) -> tuple[TimelineTrack, ...]:
         """Return the timed elements of the page."""
         film_ms = float(self.plan.timeline.duration_ms)
         return page_tracks(self.page.evaluate(f"__framekiln.tracks({film_ms})"))
