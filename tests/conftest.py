@@ -13,6 +13,7 @@ import structlog
 from scripts.spec_report import read_clauses
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
+from framekiln.kit.confined.budget import session_budget
 from framekiln.kit.confined.limits import is_realtime, leave_realtime
 from tests.support import hypothesis_profile  # noqa: F401
 from tests.support.browsers import SharedBrowser
@@ -158,6 +159,13 @@ def _no_realtime_scheduling() -> Iterator[None]:
     was_realtime = is_realtime()
     leave_realtime()
     assert not was_realtime, "the test, or a library that it called, made this process realtime"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_sessions_left_open() -> Iterator[None]:
+    """Find files of tests that keep places of decoders: later ones would wait for half an hour."""
+    yield
+    assert session_budget().running == 0, "a test of this file has not closed its session"
 
 
 @pytest.fixture(scope="session")

@@ -119,8 +119,13 @@ def session() -> Iterator[requests.Session]:
 
 # The document depends on the routes alone, so it can be had before anything runs.
 DESCRIBED = create_app(cast(Services, None)).openapi()
+# A response without an end; `test_studio` reads its beginning.
+ENDLESS = {"GET /api/v1/activity"}
 OPERATIONS = [
-    f"{method.upper()} {path}" for path, item in DESCRIBED["paths"].items() for method in item
+    operation
+    for path, item in DESCRIBED["paths"].items()
+    for method in item
+    if (operation := f"{method.upper()} {path}") not in ENDLESS
 ]
 
 

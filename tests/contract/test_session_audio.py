@@ -179,17 +179,19 @@ class FixedAnswerSession(SourceSession):
         super().__init__(LIMITS)
         self._answer = answer
         self._pool = SessionPool(["tests.support.session_sources"])
+        self._child = self._pool.open(LIMITS)
 
     def open(
         self, served: str, path: Path, args: dict[str, Any], *, name: str | None = None
     ) -> SessionSource:
-        source = self._pool.open(LIMITS).open(
+        source = self._child.open(
             "tests.support.session_sources:FixedAnswer", path, {"answer": self._answer}
         )
         assert served == "ServedAudio"
         return source
 
     def close(self) -> None:
+        self._child.close()
         self._pool.close()
 
 

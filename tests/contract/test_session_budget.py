@@ -313,7 +313,7 @@ def test_a_film_has_at_most_sixteen_sessions_at_a_time() -> None:
         assert places[16].take(TIMEOUT_S)
         for place in places:
             place.leave()
-    assert (budget._running, budget._used_bytes) == (0, 0)
+    assert (budget.running, budget._used_bytes) == (0, 0)
 
 
 def test_a_film_with_pages_in_layers_needs_one_place(
@@ -328,11 +328,11 @@ def test_a_film_with_pages_in_layers_needs_one_place(
 
     def look(_done: int, _count: int) -> None:
         nonlocal most
-        most = max(most, small_budget._running)
+        most = max(most, small_budget.running)
 
     make_film(order, browser, tmp_path / "film.mp4", limits=FILM_LIMITS, report=look)
     assert most == 2
-    assert small_budget._running == 0
+    assert small_budget.running == 0
 
 
 @pytest.fixture

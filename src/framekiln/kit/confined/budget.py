@@ -88,6 +88,11 @@ class ChildBudget:
         self._used_bytes = 0
         self._queues: dict[str, deque[_Waiter]] = {}
 
+    @property
+    def running(self) -> int:
+        """How many children have a place."""
+        return self._running
+
     @asynccontextmanager
     async def place(self, memory_bytes: int) -> AsyncIterator[None]:
         """Wait for a place, and keep it for the block."""
