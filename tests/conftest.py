@@ -27,6 +27,14 @@ os.environ.setdefault("FRAMEKILN_SPEECH_THREADS", "1")
 # must not be: they are many, and some of them compute without end on purpose.
 leave_realtime()
 
+# The default draws each traceback with the values of all variables, which takes seconds.
+structlog.configure(
+    processors=[
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
+
 SHARED, SURVIVAL = "shared service", "survival"
 GROUPS: Final = {
     SURVIVAL: ("test_crash_recovery.py", "test_pipeline_chaos.py", "test_upload_resume.py"),
