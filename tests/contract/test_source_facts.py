@@ -23,6 +23,7 @@ from framekiln.media.lottie_file import MAX_LOTTIE_BYTES
 from framekiln.media.probe.media_file import probe_media
 from framekiln.media.probe.probed_source import ProbedSource
 from framekiln.media.probe.source import probe_source, probe_source_task
+from framekiln.media.segments.outline import make_outline
 from framekiln.media.source_session import SourceSession
 from framekiln.media.tracks.split import process_video
 from framekiln.videos.sources import ProbedSources, probe_file
@@ -253,6 +254,29 @@ def test_uploads_and_sources_have_the_same_size_and_duration(
     assert types == {found.kind.value} | ({"audio"} if found.has_sound else set())
 
 
+AAC_FRAME_S = Fraction(1024, 48_000)
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_playback_has_the_size_and_duration_of_the_source(assets: LocalAssets, name: str) -> None:
+    """An AVIF of 0.6 s was played for 1 s, and the padding of an MP3 with it."""
+    path = assets.fetch(MEDIA_ORIGIN + name).path
+    kind, size, duration_s, _, has_sound = FACTS[name]
+    if kind not in ("video", "audio") and not name.endswith(".gif"):
+        with pytest.raises(UnreadableMedia, match="it cannot be played as video or sound"):
+            make_outline(path, path)
+        return
+    outline = make_outline(path, path)
+    ends_s = [Fraction(each.bounds[-1], each.timescale) for each in outline.renditions]
+    # A picture that stands still is one frame; sound ends with a whole frame.
+    expected_s = Fraction(duration_s or 0.1).limit_denominator(10_000)
+    assert all(0 <= end_s - expected_s < AAC_FRAME_S for end_s in ends_s)
+    sizes = [each.size for each in outline.video_renditions]
+    main = sizes[0] if sizes else None
+    assert (main and (main.width_px, main.height_px)) == size
+    assert (outline.audio_rendition is not None) == has_sound
+
+
 @pytest.mark.parametrize("lengths_ms", [[100, 200, 300], [0, 20, 20], [0, 10, 20], [10, 10, 10]])
 def test_a_gif_has_the_same_duration_as_upload_and_as_layer(
     tmp_path: Path, lengths_ms: list[int]
@@ -370,3 +394,5 @@ def test_a_truncated_source_fails_with_the_reason(tmp_path: Path, name: str) -> 
         UnreadableMedia, match=r"the file is truncated: .* are there; copy it again"
     ):
         probe_source(cut)
+    with pytest.raises(UnreadableMedia, match="the file is truncated"):
+        make_outline(cut, cut)

@@ -10,9 +10,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from framekiln.kit.media_kind import MediaKind
 from framekiln.media.audio.decoder import CHANNELS, RATE_HZ
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.probe.media_file import VideoFacts, probe_media
+from framekiln.media.probe.probed_source import ProbedSource
+from framekiln.media.probe.source import probe_source
 from framekiln.media.segments.audio_segment import BITS_PER_S, FRAME_SAMPLES, frame_instants
 from framekiln.media.segments.audio_segment import open_audio_encoder as open_sound_encoder
 from framekiln.media.segments.cmaf import (
@@ -61,32 +63,48 @@ def make_outline(pictures: Path | None, sound: Path | None) -> Outline:
     """Return the renditions of a source; its tracks may be in two files, or in one."""
     renditions: list[Rendition] = []
     # Opening a file costs more than reading all its packets; and both may be the same file.
-    facts = {path: probe_media(path) for path in {pictures, sound} if path is not None}
-    if pictures is not None and (video := facts[pictures].video) is not None:
-        renditions += _picture_renditions(pictures, video)
-    if sound is not None and facts[sound].audio is not None:
-        renditions.append(_sound_rendition(scan_audio(sound)))
+    facts = {path: _probe(path) for path in {pictures, sound} if path is not None}
+    if pictures is not None and facts[pictures].width_px is not None:
+        renditions += _picture_renditions(pictures, facts[pictures])
+    if sound is not None and facts[sound].has_sound:
+        renditions.append(_sound_rendition(scan_audio(sound), facts[sound]))
     if not renditions:
         raise UnreadableMedia("the source has neither a video nor an audio track")
     return Outline(tuple(renditions))
 
 
-def _picture_renditions(path: Path, facts: VideoFacts) -> list[Rendition]:
+def _probe(path: Path) -> ProbedSource:
+    """Return the facts that films and plans use, too; refuse what has no packets to play."""
+    facts = probe_source(path)
+    # FFmpeg knows the times of a GIF. Of other animated pictures it has none, or wrong ones.
+    is_gif = facts.kind is MediaKind.IMAGE and facts.codec == "gif"
+    if facts.kind in (MediaKind.VIDEO, MediaKind.AUDIO) or is_gif:
+        return facts
+    raise UnreadableMedia(
+        f"{path.name}: it cannot be played as video or sound, its content is"
+        f" {facts.codec or 'captions'}; show it in a film, or convert it to MP4"
+    )
+
+
+def _picture_renditions(path: Path, facts: ProbedSource) -> list[Rendition]:
     scan = scan_video(path, facts)
+    assert facts.width_px is not None
+    assert facts.height_px is not None
+    width_px, height_px = int(facts.width_px), int(facts.height_px)
     course = _SharedTiming(
         scan.timescale,
         segment_bounds(scan.shown, scan.end, timescale=scan.timescale),
         _mean_fps(scan),
     )
     if scan.keyframes:
-        first = _copied(scan, RenditionSize(facts.width_px, facts.height_px), course.fps)
+        first = _copied(scan, RenditionSize(width_px, height_px), course.fps)
         if longest_segment(first.bounds) <= _MAX_SHARED_SEGMENT_S * scan.timescale:
             shared = with_short_start(first.bounds, scan.shown, timescale=scan.timescale)
             course = _SharedTiming(scan.timescale, shared, course.fps)
     else:
-        first = _encoded(MAIN, main_size(facts.width_px, facts.height_px), course)
+        first = _encoded(MAIN, main_size(width_px, height_px), course)
     assert first.size is not None
-    lesser = smaller_sizes(facts.width_px, facts.height_px, first.size)
+    lesser = smaller_sizes(width_px, height_px, first.size)
     main = first if first.is_copy else None
     return [first, *(_encoded(name, size, course, main) for name, size in lesser.items())]
 
@@ -152,11 +170,13 @@ def _encoded(
     )
 
 
-def _sound_rendition(scan: AudioScan) -> Rendition:
+def _sound_rendition(scan: AudioScan, facts: ProbedSource) -> Rendition:
     if scan.packets:
         return _copied_sound(scan)
     config = bytes(open_sound_encoder().extradata or b"")
-    instants = frame_instants(scan.end_s)
+    # The last packets of a sound file hold padding, too; of a video, the longest track counts.
+    is_alone = facts.kind is MediaKind.AUDIO and facts.duration_s is not None
+    instants = frame_instants((is_alone and facts.duration_s) or scan.end_s)
     return Rendition(
         id=AUDIO,
         is_copy=False,

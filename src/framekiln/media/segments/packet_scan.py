@@ -26,7 +26,7 @@ from framekiln.media.container import (
 )
 from framekiln.media.decode.frame_properties import HDR_CURVES
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.probe.media_file import VideoFacts
+from framekiln.media.probe.probed_source import ProbedSource
 from framekiln.media.tracks.keyframes import is_clean_start
 from framekiln.media.tracks.track_plan import MAX_GROUP_S, is_interlaced
 
@@ -106,7 +106,7 @@ class _ScannedPacket:
     is_key: bool
 
 
-def scan_video(path: Path, facts: VideoFacts) -> VideoScan:
+def scan_video(path: Path, facts: ProbedSource) -> VideoScan:
     """Read the video track."""
     reader = path.reader() if isinstance(path, RangedPath) else None
     with open_media(path, reader) as container, translate_ffmpeg_errors(path):
@@ -249,7 +249,7 @@ def _is_playable(stream: VideoStream, parameter_sets: bytes) -> bool:
     )
 
 
-def _is_shown_as_stored(stream: VideoStream, facts: VideoFacts) -> bool:
+def _is_shown_as_stored(stream: VideoStream, facts: ProbedSource) -> bool:
     """Return whether frames are neither rotated, stretched, interlaced nor HDR."""
     is_same = (stream.width, stream.height) == (facts.width_px, facts.height_px)
     is_plain = not is_interlaced(stream) and stream.codec_context.color_trc not in HDR_CURVES
