@@ -170,8 +170,9 @@ def plan_page_film(order: FilmOrder, facts: PageFacts) -> FilmPlan:
     duration_ms = order.still.at_ms + 1 if order.still else order.duration_ms or facts.duration_ms
     if not duration_ms:
         raise LengthUnknown(
-            "no duration_ms was given, and the page has neither data-duration-ms nor a finite"
-            " animation to take it from"
+            "the length is unknown: no duration_ms was given, and the page has neither"
+            " data-duration-ms nor a finite animation; give duration_ms, or write"
+            ' duration="5s" on the outermost ef-timegroup, or data-duration-ms="5000" on <html>'
         )
     if not 1 <= fps <= 120:
         raise InvalidInput(f"the page asks for {float(fps):g} fps; 1 to 120 are possible")
