@@ -2,10 +2,8 @@
 
 import json
 import tarfile
-from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,14 +12,14 @@ from typer.testing import CliRunner, Result
 
 from framekiln.cli import app
 from tests.e2e.conftest import IN_THIS_PROCESS
-from tests.support.clips import Clip, make_clip, make_still
+from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
-from tests.support.looks import colour_at, decode_frames, decode_still, measure_file
+from tests.support.looks import decode_frames, decode_still, measure_file
+from tests.support.player_bundles import one_source_page, one_source_site
+from tests.support.sites import assert_vite_picture, vite_site, write_site
 from tests.support.sounds import beep_times
 
 pytestmark = pytest.mark.usefixtures("own_sigterm")
-
-SIZE = 'data-width="320" data-height="240" data-fps="10"'
 
 
 def render(*words: object, typed: str = "") -> Result:
@@ -33,17 +31,6 @@ def facts(*words: object) -> dict[str, Any]:
     result = render(*words, "--json")
     assert result.exit_code == 0, result.output
     return dict(json.loads(result.stdout))
-
-
-def write_site(
-    folder: Path, page: str, files: Mapping[str, str | bytes] = MappingProxyType({})
-) -> Path:
-    """Write a page and the files beside it."""
-    for name, content in {"index.html": page, **files}.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return folder
 
 
 def test_video_and_sound_beside_a_page_are_exact(tmp_path: Path) -> None:
@@ -62,40 +49,33 @@ def test_video_and_sound_beside_a_page_are_exact(tmp_path: Path) -> None:
     assert [round(at_s, 2) for at_s in beep_times(tmp_path / "a.mp4")] == [0.0]
 
 
-def vite_site(folder: Path) -> Path:
-    """What `vite build` leaves: addresses from the root, modules that import others."""
-    picture = make_still(folder.with_suffix(".png"), 7, width=160, height=240).read_bytes()
-    page = f"""<!doctype html><html {SIZE} data-duration-ms="200"><head>
-      <script type="module" crossorigin src="/assets/index-1a.js"></script>
-      <link rel="stylesheet" crossorigin href="/assets/index-1a.css"></head>
-      <body><div id="root"></div></body></html>"""
-    return write_site(
-        folder,
-        page,
-        {
-            "assets/index-1a.js": """const part = import("./part-2b.js");
-              const image = new Image(); image.src = "/assets/logo.png";
-              root.append(image);
-              window.renderReady = part.then((module) => module.paint(root));""",
-            "assets/part-2b.js": "export const paint = (root) => root.classList.add('painted');",
-            "assets/index-1a.css": """body { margin: 0 } img { float: left }
-              .painted { width: 320px; height: 240px; background: #00f }""",
-            "assets/logo.png": picture,
-        },
-    )
+def packed_site(folder: Path) -> Path:
+    """Return the folder as a bundle."""
+    path = folder.with_suffix(".tgz")
+    with tarfile.open(path, "w:gz") as tar:
+        tar.add(folder, arcname=".")
+    return path
+
+
+def test_a_bundle_with_an_external_runtime_plays_its_video_with_sound(tmp_path: Path) -> None:
+    site = one_source_site(tmp_path / "dist", one_source_page("./clip.mp4", length_ms=1500))
+    make_clip(site.folder / "clip.mp4", Clip(fps=Fraction(10), duration_s=Fraction(2)))
+    size = ("--width", 320, "--height", 240, "--fps", 10, "--duration-ms", 1500)
+    found = facts(packed_site(site.folder), "-o", tmp_path / "a.mp4", *size)
+    assert (found["frames"], found["warnings"]) == (15, [])
+    frames = decode_frames(tmp_path / "a.mp4")
+    assert [read_frame_code(frame.rgb) for frame in frames] == list(range(15))
+    assert beep_times(tmp_path / "a.mp4") == pytest.approx([0, 1], abs=0.005)
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["folder", "bundle"])
 def test_build_output_is_rendered_as_folder_and_as_bundle(tmp_path: Path, packed: bool) -> None:
     site = vite_site(tmp_path / "dist")
     if packed:
-        with tarfile.open(tmp_path / "dist.tgz", "w:gz") as tar:
-            tar.add(site, arcname=".")
-        site = tmp_path / "dist.tgz"
+        site = packed_site(site)
     assert facts(site, "-o", tmp_path / "a.mp4")["warnings"] == []
     for frame in decode_frames(tmp_path / "a.mp4"):
-        assert read_frame_code(frame.rgb[:, :160]) == 7
-        assert colour_at(frame.rgb, 240, 120)[2] > 240
+        assert_vite_picture(frame.rgb)
 
 
 def test_a_missing_image_fails_the_render(tmp_path: Path) -> None:

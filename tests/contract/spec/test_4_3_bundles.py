@@ -21,6 +21,7 @@ from tests.support.clips import Clip, make_clip, make_still
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
 from tests.support.looks import colour_at, decode_frames, measure_file
 from tests.support.player_bundles import one_source_page
+from tests.support.sites import FONT, assert_vite_picture, vite_site
 from tests.support.sounds import beep_times
 from tests.support.unusual_clips import HEVC, make_pictures
 
@@ -127,17 +128,20 @@ async def film_of(app: AppHarness, info: dict[str, Any], folder: Path) -> Path:
 
 
 async def test_every_file_of_the_bundle_is_served(app: AppHarness, tmp_path: Path) -> None:
-    """Style, script, module, image, font of an address and data, by relative paths."""
+    """Style, script, module, image, font and data, by relative paths."""
     picture = make_still(tmp_path / "logo.png", 7, width=160, height=180).read_bytes()
     index = b"""<!doctype html><html data-width=320 data-height=180 data-fps=10
       data-duration-ms=300><link rel=stylesheet href=css/site.css>
-      <img src="img/logo%20one.png"><p id=fetched></p><p id=modular></p>
+      <img src="img/logo%20one.png"><b>iiii</b><p id=fetched></p><p id=modular></p>
       <script src="./js/app.js"></script><script type=module src=/js/module.mjs></script>"""
     files = {
         "./": None,
         "./index.html": index,
         "./css/site.css": b"@import 'more.css'; body { margin: 0 } img { float: left }",
-        "./css/more.css": b"p { margin: 0; float: left; width: 80px; height: 180px }",
+        "./css/more.css": b"p { margin: 0; float: left; width: 80px; height: 180px }"
+        b"@font-face { font-family: Own; src: url(../fonts/own.ttf) } b { position: fixed;"
+        b"left: 160px; top: 0; background: #0f0; color: #0f0; font: 40px Own, monospace }",
+        "./fonts/own.ttf": FONT.read_bytes(),
         "./img/logo one.png": picture,
         "./js/app.js": b"""window.renderReady = fetch("data/colour.json?v=1")
           .then((answer) => answer.json())
@@ -156,6 +160,19 @@ async def test_every_file_of_the_bundle_is_served(app: AppHarness, tmp_path: Pat
         assert read_frame_code(frame.rgb[:, :160]) == 7
         assert colour_at(frame.rgb, 200, 90)[0] >= 250
         assert colour_at(frame.rgb, 280, 90)[2] >= 250
+        # Four letters are 51 px wide, or 96 in the fallback.
+        assert colour_at(frame.rgb, 180, 20)[1] >= 250
+        assert colour_at(frame.rgb, 230, 20)[0] >= 250
+
+
+async def test_the_output_of_a_build_is_rendered(app: AppHarness, tmp_path: Path) -> None:
+    site = vite_site(tmp_path / "dist")
+    paths = [path for path in site.rglob("*") if path.is_file()]
+    files = {str(path.relative_to(site)): path.read_bytes() for path in paths}
+    info = await render(app, files)
+    assert (info["duration_ms"], info["warnings"]) == (200, [])
+    for frame in decode_frames(await film_of(app, info, tmp_path)):
+        assert_vite_picture(frame.rgb)
 
 
 async def test_video_and_sound_of_the_bundle_are_seen_and_heard(
