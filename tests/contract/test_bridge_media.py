@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -29,9 +30,11 @@ from framekiln.worker.page_service import BlobContent
 from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip, make_still, pad_pictures
 from tests.support.frame_codes import read_frame_code
+from tests.support.layer_media import glass
 from tests.support.looks import decode_frames
 from tests.support.playback import ClipServer, running_playback_worker
 from tests.support.player_bundles import HEIGHT, WIDTH, one_source_page, packed, packed_player
+from tests.support.sounds import decode_audio, find_beeps
 from tests.support.timeouts import TIMEOUT_S
 from tests.support.transcriptions import ready_file
 from tests.support.uploads import dashed, md5_of, upload_file
@@ -132,6 +135,36 @@ async def test_files_and_sources_are_played(
     ]
     assert codes == [[n, n, 42, n] for n in range(50)]
     assert info["warnings"] == []
+
+
+@pytest.mark.spec("4.3")
+async def test_an_upload_by_url_is_heard_from_its_first_sample(
+    app: AppHarness, media: UploadedMedia, tmp_path: Path
+) -> None:
+    """Its first 21 ms faded in, while those of a file of the bundle did not."""
+    page = one_source_page(f"https://any.example/api/v1/files/{media.video_id}", length_ms=1500)
+    info = await render(app, packed({"index.html": page.encode()}), duration_ms=1500)
+    path = tmp_path / "film.mp4"
+    path.write_bytes(await app.output(info))
+    codes = [read_frame_code(frame.rgb[:, :320]) for frame in decode_frames(path)]
+    assert codes == list(range(15))
+    sound = decode_audio(path)
+    assert find_beeps(sound.mono, sound.rate_hz) == pytest.approx([0, 1], abs=0.002)
+    first, later = (np.abs(sound.mono[at : at + 480]).max() for at in (0, 48_000))
+    assert first == pytest.approx(later, rel=0.1)
+    assert info["warnings"] == []
+
+
+@pytest.mark.spec("4.3")
+async def test_a_transparent_upload_by_file_id_causes_a_warning(
+    app: AppHarness, tmp_path: Path
+) -> None:
+    glass(tmp_path / "glass.webm")
+    video = await ready_file(app, (tmp_path / "glass.webm").read_bytes())
+    page = one_source_page(video["id"], by="id", length_ms=200)
+    info = await render(app, packed({"index.html": page.encode()}), duration_ms=200)
+    [warning] = info["warnings"]
+    assert warning.startswith(f"file-id:{video['id']} is transparent, but")
 
 
 @pytest.mark.spec("4.4")

@@ -17,15 +17,11 @@ from PIL import Image
 from framekiln.client.uploads import split_video
 from framekiln.db.pool import DatabaseUnavailable
 from framekiln.jobs.model import JobContext
-from framekiln.kit.media_kind import MediaKind
-from framekiln.media.probe.probed_source import ProbedSource
-from framekiln.media.probe.source import probe_source
 from framekiln.pipelines.execution.handlers import RunStep
 from framekiln.pipelines.execution.step_media import StepMedia
 from framekiln.pipelines.execution.step_work import StepRunner
 from framekiln.pipelines.outputs.model import Annotation, BoxKeyframe, StepOutput
 from framekiln.pipelines.steps.detect_scenes import DetectScenesRunner
-from framekiln.pipelines.steps.probe import ProbeRunner
 from framekiln.pipelines.steps.publish import PublishRunner
 from framekiln.pipelines.steps.redact_render import RedactRenderRunner
 from framekiln.pipelines.steps.sample_frames import SampleFramesRunner
@@ -38,7 +34,6 @@ from tests.support.looks import decode_frames
 from tests.support.pipelines import PipelineHarness, ScriptedRunner, open_pipelines, step
 from tests.support.playback import PlayerClient, running_playback_worker
 from tests.support.postgres import PostgresServer
-from tests.support.sample_sources import SOURCES
 from tests.support.streams import begin, put_fragments
 from tests.support.transcriptions import ready_file
 from tests.support.uploads import FILES, blob_names, running_file_worker
@@ -115,47 +110,6 @@ async def frame_number(pipelines: PipelineHarness, file_id: str, at_ms: int) -> 
     assert answer.headers["content-type"] == "image/jpeg"
     with Image.open(io.BytesIO(answer.content)) as picture:
         return read_frame_code(np.asarray(picture.convert("RGB")))
-
-
-PROBED = ("clip.mp4", "turned.mp4", "overstated.mkv", "covered.mp3")
-
-
-@pytest.fixture(scope="module")
-async def probed_sources(
-    pipelines: PipelineHarness, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, tuple[ProbedSource, Any]]:
-    """The facts of each source, and the output of a probe step for it."""
-    folder, parts = tmp_path_factory.mktemp("sources"), pipelines.app.services
-    scripted = pipelines.handler
-    found = {}
-    async with running_file_worker(parts):
-        for name in PROBED:
-            SOURCES[name](folder / name)
-            uploaded = await ready_file(pipelines.app, (folder / name).read_bytes())
-            found[name] = (probe_source(folder / name), uploaded["id"])
-    pipelines.handler = RunStep(pipelines.services.worker, {"probe": ProbeRunner(parts.files)})
-    try:
-        return {
-            name: (facts, await one_step(pipelines, file_id, step("probe")))
-            for name, (facts, file_id) in found.items()
-        }
-    finally:
-        pipelines.handler = scripted
-
-
-class TestProbe:
-    @pytest.mark.parametrize("name", PROBED)
-    async def test_a_probe_step_has_the_facts_of_the_source(
-        self, probed_sources: dict[str, tuple[ProbedSource, Any]], name: str
-    ) -> None:
-        facts, (_, [output]) = probed_sources[name]
-        metadata = output["output"]["metadata"]
-        assert facts.duration_s is not None
-        assert metadata["duration_ms"] == round(facts.duration_s * 1000)
-        assert (metadata["width"], metadata["height"]) == (facts.width_px, facts.height_px)
-        assert metadata["has_video"] == (facts.kind is MediaKind.VIDEO)
-        assert metadata["has_audio"] == facts.has_sound
-        assert metadata["source"]["byte_size"] == facts.size_bytes
 
 
 class TestSampleFrames:

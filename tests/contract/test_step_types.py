@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from framekiln.kit.media_kind import MediaKind
+from framekiln.media.probe.probed_source import ProbedSource
+from framekiln.media.probe.source import probe_source
 from framekiln.pipelines.execution.handlers import RunStep
 from framekiln.pipelines.execution.step_type import open_runners, step_table
 from framekiln.pipelines.steps import STEP_TYPES
@@ -15,6 +18,9 @@ from tests.contract.conftest import TEMPLATE
 from tests.support import count_tracks_step
 from tests.support.pipelines import PipelineHarness, open_pipelines, step
 from tests.support.postgres import PostgresServer
+from tests.support.sample_sources import SOURCES
+from tests.support.transcriptions import ready_file
+from tests.support.uploads import running_file_worker
 
 pytestmark = pytest.mark.spec("2.11")
 
@@ -123,3 +129,41 @@ async def test_a_step_type_that_is_not_in_the_table_is_unknown(
 ) -> None:
     found = await issues(pipelines, counting("look", track_type="audio"))
     assert found == [("steps.sum.type", "unknown_type")]
+
+
+PROBED = ("clip.mp4", "turned.mp4", "overstated.mkv", "covered.mp3")
+
+
+@pytest.fixture(scope="module")
+async def uploaded(
+    extended: PipelineHarness, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, tuple[ProbedSource, str]]:
+    """The facts of each source, and its id as an upload."""
+    folder = tmp_path_factory.mktemp("sources")
+    found = {}
+    async with running_file_worker(extended.app.services):
+        for name in PROBED:
+            SOURCES[name](folder / name)
+            file = await ready_file(extended.app, (folder / name).read_bytes())
+            found[name] = (probe_source(folder / name), str(file["id"]))
+    return found
+
+
+@pytest.mark.parametrize("name", PROBED)
+async def test_a_probe_step_has_the_facts_of_the_source(
+    extended: PipelineHarness, uploaded: dict[str, tuple[ProbedSource, str]], name: str
+) -> None:
+    facts, file_id = uploaded[name]
+    pipeline = await extended.create_pipeline({"steps": {"it": step("probe")}})
+    run = await extended.start_run(pipeline, file_id)
+    await extended.tick()
+    await extended.run_all_jobs()
+    page = await extended.get(f"pipeline-runs/{run['id']}/outputs/it", limit=100)
+    [output] = page["outputs"]
+    metadata = output["output"]["metadata"]
+    assert facts.duration_s is not None
+    assert metadata["duration_ms"] == round(facts.duration_s * 1000)
+    assert (metadata["width"], metadata["height"]) == (facts.width_px, facts.height_px)
+    assert metadata["has_video"] == (facts.kind is MediaKind.VIDEO)
+    assert metadata["has_audio"] == facts.has_sound
+    assert metadata["source"]["byte_size"] == facts.size_bytes

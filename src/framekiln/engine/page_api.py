@@ -1,13 +1,14 @@
 """The API that a page with an external runtime requests from its service, on whatever host.
 
 Such a page expects a service, as it has in an editor. While it is rendered, we answer instead:
-sources by address, from the web or its bundle, are fetched and played here; telemetry is dropped;
-all other requests go to a `PageServiceBackend`, or are answered as not found.
+sources by address, of the web, its bundle or uploads, are fetched and played here; telemetry is
+dropped; all other requests go to a `PageServiceBackend`, or are answered as not found.
 """
 
 import hashlib
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import urljoin, urlsplit
@@ -30,7 +31,7 @@ _SOURCES: Final = re.compile(
 )
 # Players also request the segment after the last, and tracks that a file may not have.
 _PARTS: Final = re.compile(r"transcode/[^/]+/.+|files/track|files/[^/]+/tracks/.+")
-
+_UPLOAD: Final = re.compile(re.escape(FILES_PATH) + "([^/]+)")
 
 Route = TypeVar("Route")
 
@@ -64,6 +65,10 @@ class PageServiceBackend(Protocol):
         """Return the answer to a path that plays a source by address, from its local file."""
         ...
 
+    def original_of(self, path: str) -> str | None:
+        """Return the address of an upload whose tracks are requested and may lack transparency."""
+        ...
+
 
 class NoService:
     """For films that are made without a service."""
@@ -77,6 +82,10 @@ class NoService:
     def play(self, path: str, query: Mapping[str, str], source: LocalAsset) -> Resource | None:
         """Refuse."""
         return self.answer(path, query)
+
+    def original_of(self, path: str) -> str | None:
+        """There are no uploads."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -101,6 +110,10 @@ class PageApi:
         address = _played_address(path, query)
         if address is None:
             answer = self.service.answer(path, query)
+            if original := self.service.original_of(path):
+                # For the warning alone: the tracks can be played without it.
+                with suppress(FramekilnError):
+                    self.fetch(original)
         else:
             answer = self.service.play(path, query, self.fetch(address))
         if answer is None:
@@ -116,12 +129,13 @@ def is_required_source(path: str, error: FramekilnError) -> bool:
 
 
 def _played_address(path: str, query: Mapping[str, str]) -> str | None:
-    """Return the address of the source to play; None if it is a file of the service."""
+    """Return the address of the source to play; None if the request names none."""
     for pattern, name in _PLAYED:
         if pattern.fullmatch(path) and (named := query.get(name)):
             address = urljoin(PAGE_URL, named)
-            is_stored = address.startswith(FILE_ID) or _path_of(address).startswith(FILES_PATH)
-            return None if is_stored else address
+            # Whatever the host: behind a proxy the service does not know its own.
+            upload = _UPLOAD.match(_path_of(address))
+            return FILE_ID + upload[1] if upload else address
     return None
 
 

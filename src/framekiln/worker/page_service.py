@@ -1,19 +1,20 @@
 """The HTTP interface for pages with a runtime of their own, while they are rendered.
 
 Answers a player's requests from the same domains, with the same JSON, for the organization of the
-render. Nothing changes here, except that playback makes missing segments. Sources given by URL are
-played from their files, see `playback/page_player.py`.
+render. Nothing changes here. Sources given by URL, uploads among them, are played from their files,
+see `playback/page_player.py`.
 """
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final
 
-from framekiln.capture.network import PAGE_URL, Resource
-from framekiln.engine.assets import LocalAsset
+from framekiln.capture.network import Resource
+from framekiln.engine.assets import FILE_ID, LocalAsset
 from framekiln.engine.page_api import PageRoutes
 from framekiln.files.ids import parse_file_id, parse_track_id
 from framekiln.files.model import File, FileType, index_key, source_key, track_key
@@ -21,17 +22,7 @@ from framekiln.files.representation import file_detail
 from framekiln.kit.cancellation import wait_for_result
 from framekiln.kit.errors import InvalidInput
 from framekiln.kit.ids import OrganizationId
-from framekiln.playback.manifests import json_manifest
-from framekiln.playback.manifests.links import ManifestLinks
 from framekiln.playback.page_player import PagePlayer
-from framekiln.playback.segment_names import (
-    SEGMENT_TYPE,
-    SELF_CONTAINED_TYPE,
-    find_init,
-    find_rendition,
-    is_self_contained,
-    parse_segment_name,
-)
 from framekiln.services import Services
 from framekiln.speech.captions import to_page_captions
 from framekiln.storage.blob_store import BlobStore
@@ -43,6 +34,9 @@ Query = Mapping[str, str]
 _RESPONSE_TIMEOUT_S: Final = 300.0
 _JSON: Final = "application/json"
 _UNKNOWN: Final = "application/octet-stream"
+_INDEX: Final = re.compile("files/([^/]+)/index")
+# Others hold no codec whose transparency we decode; reading an original may mean to download it.
+_TRANSPARENT_TYPES: Final = ("video/webm", "video/x-matroska", "video/quicktime", "image/gif")
 
 
 @dataclass(frozen=True)
@@ -86,6 +80,15 @@ class PageService:
         future = asyncio.run_coroutine_threadsafe(response, self.loop)
         return wait_for_result(future, _RESPONSE_TIMEOUT_S)
 
+    def original_of(self, path: str) -> str | None:
+        """Return the address of an upload whose tracks are requested and may lack transparency."""
+        if (match := _INDEX.fullmatch(path)) is None:
+            return None
+        future = asyncio.run_coroutine_threadsafe(self._readable(match[1]), self.loop)
+        file = wait_for_result(future, _RESPONSE_TIMEOUT_S)
+        is_suspect = file.has_source and file.media_type in _TRANSPARENT_TYPES
+        return f"{FILE_ID}{file.id}" if is_suspect else None
+
     async def file(self, _query: Query, file_id: str) -> Resource:
         """Return the content of a picture or caption file, or the metadata of a video."""
         files = self.services.files
@@ -123,32 +126,9 @@ class PageService:
         captions = await transcripts.fragment(found, fragment_number_of(number))
         return _json(to_page_captions(captions))
 
-    async def manifest(self, query: Query) -> Resource:
-        """Return the manifest of a source; its URLs point to the page's own host."""
-        url = _source_url(query)
-        source, outline = await self.services.playback.open(self.organization_id, url)
-        await self.services.playback.prepare_start(source, outline)
-        public_url = PAGE_URL.rstrip("/")
-        return _json(
-            json_manifest.json_manifest(outline, ManifestLinks(url), public_url=public_url)
-        )
-
-    async def init(self, query: Query, rendition: str, extension: str) -> Resource:
-        """Return the header of a rendition."""
-        playback = self.services.playback
-        _, outline = await playback.open(self.organization_id, _source_url(query))
-        return Resource(find_init(outline, rendition, extension), SELF_CONTAINED_TYPE)
-
-    async def segment(self, query: Query, rendition: str, number: str, extension: str) -> Resource:
-        """Return one segment, which is made now if it is missing."""
-        playback = self.services.playback
-        source, outline = await playback.open(self.organization_id, _source_url(query))
-        init = find_rendition(outline, rendition).init
-        key = await playback.segment(source, parse_segment_name(rendition, number, extension))
-        data = await self.services.blobs.get(key)
-        if is_self_contained(extension):
-            return Resource(init + data, SELF_CONTAINED_TYPE)
-        return Resource(data, SEGMENT_TYPE)
+    async def unnamed(self, _query: Query, _rest: str) -> Resource:
+        """Refuse to play what has no address; sources with one are played from their files."""
+        raise InvalidInput("url: name the source that is played", field="url")
 
     async def _readable(self, file_id: str) -> File:
         file = await self.services.files.get(self.organization_id, parse_file_id(file_id))
@@ -156,23 +136,14 @@ class PageService:
         return file
 
 
-# The path of a header also matches that of a segment, so it comes first.
 _ROUTES: Final[PageRoutes[Callable[..., Coroutine[Any, Any, Resource]]]] = PageRoutes(
     (r"files/*", PageService.file),
     (r"files/*/index", PageService.index),
     (r"files/*/tracks/*", PageService.track),
     (r"files/*/transcription", PageService.transcription),
     (r"transcriptions/*/fragments/*", PageService.fragment),
-    (r"transcode/manifest\.json", PageService.manifest),
-    (r"transcode/*/init\.*", PageService.init),
-    (r"transcode/*/*\.*", PageService.segment),
+    (r"transcode/(.+)", PageService.unnamed),
 )
-
-
-def _source_url(query: Query) -> str:
-    if not query.get("url"):
-        raise InvalidInput("url: name the source that is played", field="url")
-    return query["url"]
 
 
 def _json(value: dict[str, Any]) -> Resource:
