@@ -15,6 +15,7 @@ import { asyncWork } from "./elements/timegroup.ts";
 import { FailedScripts } from "./failed_scripts.ts";
 import { EarlyAnimations } from "./early_animations.ts";
 import { areFramesOnlyNoted } from "./frame_canvas.ts";
+import { allowLongSteps } from "./gsap_steps.ts";
 import { useHost, type HostConfig } from "./host.ts";
 import { fetchAllParts } from "./ranged_fetch.ts";
 import { findMistakes } from "./mistakes.ts";
@@ -121,6 +122,7 @@ function installHosted(config: HostConfig): void {
     },
     beginRecording: (zero: Zero, rate: FrameRate) => {
       clock.begin(zero, rate);
+      allowLongSteps(rate);
       const { timeline } = document;
       Object.defineProperty(timeline, "currentTime", { get: () => clock.now() });
     },
@@ -148,6 +150,7 @@ function installHosted(config: HostConfig): void {
       frameRate = rate;
       natives.begin();
       webAudio.begin();
+      allowLongSteps(rate);
       if (zero.tickMs > 0) restartAnimations(zero.tickMs);
       placeRoot();
       // An animated image moves on in time only in frames that the page's thread takes part in.

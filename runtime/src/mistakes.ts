@@ -24,6 +24,8 @@ export interface Mistakes {
   readonly attributes: readonly UnknownName[];
   readonly fonts: readonly MissingFont[];
   readonly scripts: readonly FailedScript[];
+  /** Frames whose documents play media: their sound is not mixed. */
+  readonly soundingFrames: readonly string[];
   /** Whether scripts failed and nothing is drawn. */
   readonly isBlank: boolean;
 }
@@ -40,8 +42,22 @@ export function findMistakes(scripts: FailedScripts, hasOurElements: boolean): M
     attributes: unknownAttributes(ours),
     fonts: missingFonts(),
     scripts: scripts.all(),
+    soundingFrames: soundingFrames(),
     isBlank: scripts.isBlank(),
   };
+}
+
+function soundingFrames(): string[] {
+  const frames = [...document.querySelectorAll("iframe")].filter(hasMedia);
+  return frames.slice(0, MAX_WARNINGS).map(selectorOf);
+}
+
+/** The document of a sandboxed frame cannot be read, so its text has to do. */
+function hasMedia(frame: HTMLIFrameElement): boolean {
+  const inner = frame.contentDocument;
+  if (inner === null) return /<(?:video|audio)\b/i.test(frame.srcdoc);
+  const media = inner.querySelectorAll<HTMLMediaElement>("video, audio");
+  return [...media].some((each) => !each.muted);
 }
 
 /** Segments are left out: a text makes one for each of its units. */

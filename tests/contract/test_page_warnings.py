@@ -146,6 +146,48 @@ def test_a_rejection_that_nothing_catches_is_a_warning(opened: Open) -> None:
     ]
 
 
+LATE = {
+    "fetch": "fetch(url)",
+    "xhr": "{ const r = new XMLHttpRequest(); r.open('GET', url); r.send() }",
+}
+
+
+@pytest.mark.parametrize("request_it", LATE.values(), ids=LATE)
+def test_a_request_after_frame_0_is_a_warning(opened: Open, request_it: str) -> None:
+    script = f"const url = 'data.json?late'; setTimeout(() => {request_it}, 150)"
+    early = "window.renderReady = fetch('data.json')"
+    page = f"<p>x</p><script>{early}; {script}</script>"
+    with opened(page, {"data.json": "{}"}) as stage:
+        assert stage.warnings() == ()
+        [warning] = show_all(stage)
+    assert warning.startswith("a script requested http://127.0.0.1/data.json?late after frame 0: ")
+    assert "window.renderReady" in warning
+
+
+FRAMES = {
+    "": ["iframe#f: the sound of its media is not in the film"],
+    "sandbox": ["iframe#f: the sound of its media is not in the film"],
+    "muted": [],
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_media_in_an_iframe_is_a_warning(opened: Open, kind: str) -> None:
+    is_muted = "muted" if kind == "muted" else ""
+    inner = f"<video {is_muted}></video>"
+    sandbox = "" if is_muted else kind
+    with opened(f'<iframe id=f {sandbox} srcdoc="{inner}"></iframe>') as stage:
+        found = stage.warnings()
+    assert [each.partition(",")[0] for each in found] == FRAMES[kind]
+
+
+def test_a_page_of_the_bundle_inside_the_page_is_not_called_missing(opened: Open) -> None:
+    html = "<iframe src=inner.html></iframe>"
+    with opened(html, {"inner.html": "<p>x"}) as stage:
+        [warning] = stage.warnings()
+    assert warning.endswith("pages inside the page are not loaded; put its contents into the page")
+
+
 MODULES = {"at once": "throw new Error('no')", "awaiting": "await 1; throw new Error('no')"}
 
 

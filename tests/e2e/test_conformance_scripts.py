@@ -189,6 +189,12 @@ def test_case_19_a_library_moves_100_pixels_a_second(harness: FilmHarness, name:
     assert edges(rendered.pictures) == pytest.approx([5 * n for n in range(40)], abs=1)
 
 
+def test_case_19_gsap_below_2_fps(harness: FilmHarness) -> None:
+    """It shortened steps of over half a second to 33 ms."""
+    html = with_libraries(scene(LIBRARIES["gsap"], 'duration="2s" fps="1"'))
+    assert edges(film(harness, html).pictures) == pytest.approx([0, 100], abs=1)
+
+
 def test_case_19_a_library_inside_a_composition(harness: FilmHarness) -> None:
     html = with_libraries(scene(LIBRARIES["gsap"], 'duration="2s" fps="20"'))
     rendered = film(harness, html)

@@ -28,6 +28,7 @@ _PARTIAL: Final = 206
 _NO_SUCH_PART: Final = 416
 # Chromium reports both with one name.
 _SCRIPTED: Final = ("Fetch", "XHR")
+_OUR_URLS: Final = f"{PAGE_URL}__framekiln/"
 _RANGE: Final = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")
 
 
@@ -92,6 +93,10 @@ class PageNetwork:
     author_position: AuthorPosition = as_served
     """Maps a position of the document to its author's own text."""
     refused: list[str] = field(default_factory=list)
+    is_running: bool = field(default=False, init=False)
+    """Whether frame 0 has come: from then on, requests of scripts are noted."""
+    late: list[str] = field(default_factory=list, init=False)
+    """Requests of scripts since then, without our own."""
     mentions_web_audio: bool = field(default=False, init=False)
     """Whether the document, or a script requested so far, contains `AudioContext`."""
     _document_sent: bool = False
@@ -107,11 +112,13 @@ class PageNetwork:
     def _answer(self, connection: CdpConnection, session: str, params: Params) -> None:
         request = params["request"]
         kind = str(params.get("resourceType"))
+        if self.is_running and kind in _SCRIPTED and not request["url"].startswith(_OUR_URLS):
+            _remember(self.late, request["url"])
         resource = self._find(request["url"], kind)
         if resource is not None:
             resource = _part_of(resource, _range_in(request), kind)
             if resource is None:
-                self._remember(request["url"])
+                _remember(self.refused, request["url"])
         if resource is None:
             reply: dict[str, Any] = {
                 "requestId": params["requestId"],
@@ -145,14 +152,15 @@ class PageNetwork:
             found = found if len(found.body) <= MAX_BODY_BYTES else None
         # Chromium requests an icon on its own; it is not a request of the page.
         if found is None and url != PAGE_URL + "favicon.ico":
-            self._remember(url)
+            _remember(self.refused, url)
         return found
 
-    def _remember(self, url: str) -> None:
-        url = url if len(url) <= 300 else url[:297] + "..."
-        # A page may send any number of requests.
-        if len(self.refused) < _REMEMBERED and url not in self.refused:
-            self.refused.append(url)
+
+def _remember(urls: list[str], url: str) -> None:
+    url = url if len(url) <= 300 else url[:297] + "..."
+    # A page may send any number of requests.
+    if len(urls) < _REMEMBERED and url not in urls:
+        urls.append(url)
 
 
 def file_resource(path: Path, content_type: str) -> Resource:

@@ -131,6 +131,7 @@ class Page:
         self._url = PAGE_URL
         self._runtime_options: dict[str, bool] = {}
         self._rate = ""
+        self._network: PageNetwork | None = None
         self._has_tasks = False
         self._has_drawn = False
 
@@ -156,6 +157,7 @@ class Page:
         """
         self._session.within_s = settle_within_s
         self._session.attach(network)
+        self._network = network
         self._sound.listen()
         if self._runtime_options.get("defines_elements", True):
             self._workers.listen()
@@ -193,6 +195,9 @@ class Page:
         begin = f"__framekiln.begin({json.dumps(zero)}, {self._rate})"
         session.evaluate(begin)
         session.evaluate_inside(inner.take_new(), begin)
+        # Frames of an external runtime wait for its requests.
+        if self._network is not None and self._runtime_options.get("defines_elements", True):
+            self._network.is_running = True
 
     def show(self, number: int, at_us: int, *, screenshot: Params | None = None) -> DrawnFrame:
         """Advance both clocks to the frame's time and draw it."""

@@ -192,6 +192,8 @@ class PageHost:
         parts = urlsplit(url)
         if url.startswith(PAGE_URL) and self._site is not None:
             path = unquote(parts.path)[:200]
+            if self._site.find(parts.path) is not None:
+                return "pages inside the page are not loaded; put its contents into the page"
             return f"the bundle has no file {path}; add it, or correct the address"
         if url.startswith(PAGE_URL):
             return (

@@ -4,7 +4,7 @@ The page is examined once, before frame 0 (`runtime/src/mistakes.ts`). Warnings 
 film; only a page that draws nothing because its own script is missing fails.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -43,6 +43,7 @@ _NO_MISTAKES: Final[Json] = {
     "attributes": (),
     "fonts": (),
     "scripts": (),
+    "soundingFrames": (),
     "isBlank": False,
 }
 
@@ -78,6 +79,8 @@ class PageWarnings:
             *map(_about_attribute, self._mistakes["attributes"]),
             *map(_about_font, self._mistakes["fonts"]),
             *map(self._about_script, scripts),
+            *map(_about_frame, self._mistakes["soundingFrames"]),
+            *_about_late_requests(self.network.late),
             *self._host.warnings_except(named),
             *self._refusals(named),
             *self._page.reported_problems(),
@@ -171,6 +174,23 @@ def _about_attribute(unknown: Json) -> str:
         return f"{unknown['element']}: there is no attribute {said}, so it has no effect{hint}"
     known = ", ".join(unknown["known"])
     return f'{unknown["element"]}: {unknown["name"]}="{said}" is none of {known}{hint}'
+
+
+def _about_frame(element: str) -> str:
+    return (
+        f"{element}: the sound of its media is not in the film, which has only that of the page"
+        " itself; put the media into the page"
+    )
+
+
+def _about_late_requests(urls: Sequence[str]) -> Iterable[str]:
+    if urls:
+        others = f" and {len(urls) - 1} more" if len(urls) > 1 else ""
+        yield (
+            f"a script requested {urls[0][:_MAX_URL_CHARS]}{others} after frame 0: when it gets the"
+            " answer, and so the picture, may differ from run to run; request it before, and let"
+            " window.renderReady wait for it, or wait for it in a frame task"
+        )
 
 
 def _about_font(font: Json) -> str:
