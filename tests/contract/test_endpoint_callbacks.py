@@ -88,10 +88,19 @@ async def test_a_heartbeat_extends_the_deadline(
         answer = await endpoints.call_back(url, {"status": "heartbeat"})
         deadline = datetime.fromisoformat(answer.json()["deadline_at"])
         assert deadline == clock.now() + timedelta(minutes=1)
+    assert (await endpoints.get_step(run))["status"] == "waiting_external"
+
+
+async def test_deadlines_are_written_like_all_other_times(
+    endpoints: EndpointHarness, endpoint_receiver: TlsReceiver
+) -> None:
+    """They ended in `Z`, all others in `+00:00`."""
+    run, url = await start_accepted_run(endpoints, endpoint_receiver, callback_timeout_ms=60_000)
+    answer = await endpoints.call_back(url, {"status": "heartbeat"})
     ask = await endpoints.get_step(run)
-    assert ask["status"] == "waiting_external"
-    # Written in the same way, too.
     assert ask["deadline_at"] == answer.json()["deadline_at"]
+    times = [ask["deadline_at"], ask["started_at"], run["created_at"]]
+    assert [each[-6:] for each in times] == ["+00:00"] * 3
 
 
 async def test_a_heartbeat_before_the_response_extends_the_deadline(

@@ -479,12 +479,3 @@ class TestPublish(RedactionCase):
         await pipelines.create(f"pipeline-reviews/{task['id']}/approve")
         await pipelines.run_all_jobs()
         assert (await pipelines.get_run(run))["error"]["code"] == "redaction_failed"
-
-    async def test_a_file_uploaded_as_tracks_has_no_source_url(
-        self, pipelines: PipelineHarness
-    ) -> None:
-        """It was uploaded as tracks; its manifests play."""
-        file_id = await pipelines.add_file()
-        _, [output] = await one_step(pipelines, file_id, step("publish"))
-        published = output["output"]["metadata"]
-        assert published.keys() == {"file_id", "source", "hls_url"}

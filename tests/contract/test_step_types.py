@@ -1,7 +1,9 @@
 """A step type that is added: one module, one line in the table, and all of the service has it."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -16,11 +18,13 @@ from framekiln.transcripts.recognizer import Recognizer
 from framekiln.worker.speech_handlers import step_services
 from tests.contract.conftest import TEMPLATE
 from tests.support import count_tracks_step
+from tests.support.looks import decode_frames
 from tests.support.pipelines import PipelineHarness, open_pipelines, step
+from tests.support.playback import PlayerClient, running_playback_worker
 from tests.support.postgres import PostgresServer
 from tests.support.sample_sources import SOURCES
 from tests.support.transcriptions import ready_file
-from tests.support.uploads import running_file_worker
+from tests.support.uploads import FILES, create, running_file_worker, upload
 
 pytestmark = pytest.mark.spec("2.11")
 
@@ -149,21 +153,52 @@ async def uploaded(
     return found
 
 
+async def output_of(pipelines: PipelineHarness, file_id: str, definition: dict[str, Any]) -> Any:
+    """Run a pipeline of one step, and return the metadata of its output."""
+    pipeline = await pipelines.create_pipeline({"steps": {"it": definition}})
+    run = await pipelines.start_run(pipeline, file_id)
+    await pipelines.tick()
+    await pipelines.run_all_jobs()
+    page = await pipelines.get(f"pipeline-runs/{run['id']}/outputs/it", limit=100)
+    [output] = page["outputs"]
+    return output["output"]["metadata"]
+
+
 @pytest.mark.parametrize("name", PROBED)
 async def test_a_probe_step_has_the_facts_of_the_source(
     extended: PipelineHarness, uploaded: dict[str, tuple[ProbedSource, str]], name: str
 ) -> None:
     facts, file_id = uploaded[name]
-    pipeline = await extended.create_pipeline({"steps": {"it": step("probe")}})
-    run = await extended.start_run(pipeline, file_id)
-    await extended.tick()
-    await extended.run_all_jobs()
-    page = await extended.get(f"pipeline-runs/{run['id']}/outputs/it", limit=100)
-    [output] = page["outputs"]
-    metadata = output["output"]["metadata"]
+    metadata = await output_of(extended, file_id, step("probe"))
     assert facts.duration_s is not None
     assert metadata["duration_ms"] == round(facts.duration_s * 1000)
     assert (metadata["width"], metadata["height"]) == (facts.width_px, facts.height_px)
     assert metadata["has_video"] == (facts.kind is MediaKind.VIDEO)
     assert metadata["has_audio"] == facts.has_sound
     assert metadata["source"]["byte_size"] == facts.size_bytes
+
+
+async def test_a_file_uploaded_as_tracks_is_published_as_a_manifest_that_plays(
+    extended: PipelineHarness, uploaded: dict[str, tuple[ProbedSource, str]], tmp_path: Path
+) -> None:
+    """It has no original, so there is no `source_url`, which was a 404."""
+    app = extended.app
+    whole = f"{FILES}/{uploaded['clip.mp4'][1]}"
+    index = (await app.client.get(f"{whole}/index")).json()
+    path = f"{FILES}/{(await create(app, filename='tracks'))['id']}"
+    for track in (await app.client.get(whole)).json()["tracks"]:
+        data = (await app.client.get(f"{whole}/tracks/{track['track_id']}")).content
+        names = ("track_id", "type", "codec_name", "duration_ms", "byte_size")
+        await app.client.post(f"{path}/tracks", json={name: track[name] for name in names})
+        await upload(app, f"{path}/tracks/{track['track_id']}/upload", data)
+    index.pop("-1")
+    ready = await app.client.post(f"{path}/index/upload", json=index)
+    assert ready.json()["status"] == "ready", ready.text
+    published = await output_of(extended, ready.json()["id"], step("publish"))
+    assert published.keys() == {"file_id", "source", "hls_url"}
+    [source_url] = parse_qs(urlsplit(published["hls_url"]).query)["url"]
+    async with running_playback_worker(app.services):
+        assert (await app.client.get(published["hls_url"])).status_code == 200
+        player = PlayerClient(app, source_url)
+        frames = decode_frames(await player.whole("high", tmp_path / "whole.mp4"))
+    assert len(frames) == 10

@@ -22,7 +22,7 @@ from tests.support.frame_codes import read_frame_code
 from tests.support.pipelines import step
 from tests.support.receiver import Answer
 from tests.support.streams import begin, digest, error_of, put_fragments, seal
-from tests.support.uploads import FILES, running_file_worker, wait_processed
+from tests.support.uploads import FILES, detail, running_file_worker, wait_processed
 
 pytestmark = pytest.mark.spec("4.7")
 
@@ -190,8 +190,6 @@ async def test_an_endpoint_gets_the_media_of_its_window_while_the_file_arrives(
         if body["window"]["index"] == 1
     )
     assert body["file"]["status"] == "receiving"
-    # As they are called when the file is ready.
-    assert [each["codec"] for each in body["file"]["tracks"]] == ["h264", "aac"]
     media, window = body["media"], body["window"]
     assert media["index_url"] is None
     asked = {key: parse_qs(urlsplit(media[f"{key}_url"]).query) for key in ("source", "audio")}
@@ -209,6 +207,44 @@ async def test_an_endpoint_gets_the_media_of_its_window_while_the_file_arrives(
     # The addresses go on working, with the same bytes, when the upload has ended.
     await make_ready(app, file_id, tracks)
     assert await fetched(endpoints, media) == got
+
+
+async def test_the_duration_of_a_stream_is_known_once_it_is_sealed(
+    app: AppHarness, tracks: list[LocalTrack]
+) -> None:
+    """It was null until the file was ready."""
+    file_id = await begin(app, "video", "audio")
+    for track in tracks:
+        await put_fragments(app, file_id, track)
+    assert (await detail(app, file_id))["duration_ms"] is None
+    await seal(app, file_id, **{f"t{each.track_id}": len(each.fragments) for each in tracks})
+    found = await detail(app, file_id)
+    assert (found["status"], found["duration_ms"]) == ("processing", 1000 * FILM.duration_s)
+
+
+async def test_codecs_have_the_same_names_during_and_after_the_upload(
+    endpoints: EndpointHarness,
+    app: AppHarness,
+    endpoint_receiver: TlsReceiver,
+    tracks: list[LocalTrack],
+) -> None:
+    """They were those of the init segments, such as avc1.42c00c, until the file was ready."""
+    endpoint_receiver.answer(Answer(204))
+    endpoint = await endpoints.create_endpoint(endpoint_receiver.url())
+    ask = step("endpoint", granularity=SECOND, with_={"endpoint_id": endpoint["id"]})
+    pipeline = await endpoints.pipelines.create_pipeline({"steps": {"ask": ask}})
+    file_id = await begin(app, "video", "audio")
+    await endpoints.pipelines.start_run(pipeline, file_id)
+    for track in tracks:
+        await put_fragments(app, file_id, track, 3)
+    await endpoints.pipelines.tick()
+    assert await endpoints.send_due() > 0
+    seen = request_json(endpoint_receiver.requests[-1])["file"]
+    assert (seen["id"], seen["status"]) == (file_id, "receiving")
+    assert [each["codec"] for each in seen["tracks"]] == ["h264", "aac"]
+    await make_ready(app, file_id, tracks)
+    ready = (await detail(app, file_id))["tracks"]
+    assert [each["codec_name"] for each in ready] == ["h264", "aac"]
 
 
 async def fetched(endpoints: EndpointHarness, media: Any) -> dict[str, bytes]:

@@ -118,9 +118,19 @@ async def test_tracks_and_an_index_make_a_file_ready(app: AppHarness, prepared: 
     for number, data in prepared.data.items():
         assert (await app.client.get(f"{FILES}/{file_id}/tracks/{number}")).content == data
     assert blob_names(app, file_id) == {"index.json", "tracks/1.mp4", "tracks/2.mp4"}
-    # Nothing is left to be sent, though the file's own content never came.
+
+
+@pytest.mark.spec("2.6")
+async def test_nothing_is_left_to_send_of_a_file_uploaded_as_tracks(
+    app: AppHarness, prepared: Prepared
+) -> None:
+    """`complete` was true and `next_byte` 0, because the file's own content never came."""
+    byte_size = len(prepared.data[1])
+    file_id = await with_tracks(app, prepared, byte_size=byte_size)
+    await send_index(app, file_id, prepared.index)
     sent = await app.client.get(f"{FILES}/{file_id}/upload")
     assert (sent.status_code, sent.json()["complete"]) == (200, True)
+    found = await detail(app, file_id)
     assert sent.json()["next_byte"] == found["next_byte"] == byte_size
 
 

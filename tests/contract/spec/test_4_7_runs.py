@@ -317,6 +317,17 @@ class TestOutputs:
 
 
 class TestBatches:
+    @pytest.mark.spec("7")
+    async def test_a_batch_names_its_missing_files(self, pipelines: PipelineHarness) -> None:
+        """The text was: there is no 2 of the files."""
+        missing = [str(uuid4()), str(uuid4())]
+        runs = [{"file_id": each} for each in (await pipelines.add_file(), *missing)]
+        body = {"pipeline_id": await pipelines.create_pipeline(), "runs": runs}
+        answer = await pipelines.post("pipeline-batches", body)
+        assert (answer.status_code, answer.json()["error"]) == (404, "file_not_found")
+        assert answer.json()["file_ids"] == missing
+        assert answer.json()["message"] == ("2 of the 3 files do not exist: file_ids names them")
+
     @pytest.mark.spec("2.11", "3.3")
     async def test_a_batch_admits_max_in_flight_runs_oldest_first(
         self, pipelines: PipelineHarness
@@ -403,16 +414,12 @@ class TestBatches:
         assert batches[0] == batches[1] != first["batch"]["id"]
 
     @pytest.mark.spec("7")
-    async def test_unknown_files_are_named(self, pipelines: PipelineHarness) -> None:
-        unknown, pipeline = [str(uuid4()), str(uuid4())], await pipelines.create_pipeline()
-        known = await pipelines.add_file()
-        runs = [{"file_id": file} for file in (unknown[0], known, unknown[1])]
-        body = {"pipeline_id": pipeline, "runs": runs}
-        refusal = refused(await pipelines.post("pipeline-batches", body), 404, "file_not_found")
-        assert refusal["file_ids"] == unknown
-        assert refusal["message"] == "2 of the 3 files do not exist: file_ids names them"
+    async def test_a_batch_with_an_image_or_an_archived_pipeline_is_refused(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        known, pipeline = await pipelines.add_file(), await pipelines.create_pipeline()
         image = {"file_id": await pipelines.add_file(kind="image")}
-        body["runs"] = [{"file_id": known}, image]
+        body = {"pipeline_id": pipeline, "runs": [{"file_id": known}, image]}
         assert issues(await pipelines.post("pipeline-batches", body)) == {
             ("runs.1.file_id", "not_allowed")
         }
