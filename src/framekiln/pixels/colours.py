@@ -1,16 +1,19 @@
 """Colour spaces of planes, and the weights of every conversion between them.
 
-Weights are computed as fractions and rounded once, to `FRACTION_BITS` bits. The sum of all their
-errors is below a five-thousandth of a level.
+Weights are computed as fractions. Those to red, green and blue are exact in effect: no result
+differs from the fraction rounded to nearest. Those to other planes are rounded once, to
+`FRACTION_BITS` bits; the sum of all their errors is below a five-thousandth of a level.
 """
 
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import cache
+from math import ceil, floor
 from typing import Final, NamedTuple
 
 FRACTION_BITS: Final = 21
+LOW_BITS: Final = 22
 _ONE: Final = 1 << FRACTION_BITS
 
 
@@ -67,16 +70,25 @@ BT709_LIMITED: Final = Colours(Matrix.BT709)
 
 
 class RgbWeights(NamedTuple):
-    """From planes to red, green and blue; offsets include half a level for rounding."""
+    """From planes to red, green and blue.
 
-    luma: int
-    offset_red: int
-    offset_green: int
-    offset_blue: int
+    A colour is (luma * Y + n) / parts, rounded down, with a whole number n that depends on chroma
+    alone: luma is a whole number of parts. n has 16 fractional bits for red and blue, and 38 for
+    green, the last 22 in numbers of their own. Offsets include half a level for rounding, and 255
+    levels of luma, so that nothing is below zero.
+    """
+
+    is_full_range: int
     red_red: int
+    red_offset: int
+    blue_blue: int
+    blue_offset: int
     green_blue: int
     green_red: int
-    blue_blue: int
+    green_offset: int
+    green_blue_low: int
+    green_red_low: int
+    green_offset_low: int
 
 
 class PlaneWeights(NamedTuple):
@@ -122,17 +134,33 @@ def rgb_shares(colours: Colours) -> RgbShares:
 def rgb_weights(colours: Colours) -> RgbWeights:
     """Return the weights for red, green and blue."""
     shares = rgb_shares(colours)
-    zero = Fraction(1, 2) - shares.luma * colours.black
+    # 85/73 in limited range. In full range any number will do, if the kernel's sums fit 16 bits.
+    luma, parts = shares.luma.as_integer_ratio() if shares.luma != 1 else (72, 72)
+    zero = 255 * luma + parts * (Fraction(1, 2) - shares.luma * colours.black)
+    red, blue = parts * shares.red_red, parts * shares.blue_blue
+    green = [parts * each for each in (shares.green_blue, shares.green_red)]
+    # Rounded up, so that no whole number comes out below itself.
+    fixed = [
+        ceil(each * (1 << (16 + LOW_BITS))) for each in (*green, zero - 128 * (green[0] + green[1]))
+    ]
     return RgbWeights(
-        luma=_fixed(shares.luma),
-        offset_red=_fixed(zero - 128 * shares.red_red),
-        offset_green=_fixed(zero - 128 * (shares.green_blue + shares.green_red)),
-        offset_blue=_fixed(zero - 128 * shares.blue_blue),
-        red_red=_fixed(shares.red_red),
-        green_blue=_fixed(shares.green_blue),
-        green_red=_fixed(shares.green_red),
-        blue_blue=_fixed(shares.blue_blue),
+        colours.is_full_range,
+        *_exact_line(red, zero - 128 * red),
+        *_exact_line(blue, zero - 128 * blue),
+        *(each >> LOW_BITS for each in fixed),
+        *(each & ((1 << LOW_BITS) - 1) for each in fixed),
     )
+
+
+def _exact_line(slope: Fraction, start: Fraction) -> tuple[int, int]:
+    """Return slope and start with 16 bits that give the same whole number for all 256 samples."""
+    wanted = [floor(slope * sample + start) << 16 for sample in range(256)]
+    nearest = round(slope * (1 << 16))
+    for weight in sorted(range(nearest - 16, nearest + 17), key=lambda each: abs(each - nearest)):
+        rests = [level - weight * sample for sample, level in enumerate(wanted)]
+        if max(rests) <= min(rests) + (1 << 16) - 1:
+            return weight, max(rests)
+    raise ValueError(f"no weight of 16 bits is exact for {slope}")
 
 
 class PlaneShares(NamedTuple):

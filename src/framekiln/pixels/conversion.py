@@ -86,9 +86,9 @@ def yuv_to_rgba(
     planes: Planes, colours: Colours, out: Pixels, *, alpha: Pixels | None = None
 ) -> None:
     """Write planes as height x width x RGBA of full range; without alpha they are opaque."""
-    weights, library = rgb_weights(colours), native.library()
+    library = native.library()
     if library is None:
-        out[:] = numpy_kernel.yuv_to_rgba(planes.all, alpha, weights)
+        out[:] = numpy_kernel.yuv_to_rgba(planes.all, alpha, colours)
         return
     height, width = planes.luma.shape
     library.framekiln_yuv_to_rgba(
@@ -98,7 +98,7 @@ def yuv_to_rgba(
         height,
         planes.blue.shape[1] < width,
         planes.blue.shape[0] < height,
-        native.native_weights(weights),
+        native.native_weights(rgb_weights(colours)),
         native.native_plane(out),
     )
 

@@ -181,60 +181,75 @@ EXPORT EACH_PROCESSOR void framekiln_premultiplied_rgba_to_yuv420(plane pixels, 
     pixels_to_yuv420(pixels, width, height, 0, 16, y, u, v, half_alpha);
 }
 
-/* ---- Planes to red, green and blue, or to planes of another colour space ---------------------- */
+/* ---- Planes to red, green and blue ------------------------------------------------------------ */
 
-/* Weights with `FRACTION` fractional bits; `colours.py` computes them. */
-#define FRACTION 21
-
+/* Exact. A level of luma is 85 parts of 73 that make a level of a colour (in full range, 72 of 72),
+ * so a colour is (85 Y + n) / 73, rounded down, where n is a whole number that depends on chroma
+ * alone: it may be rounded down before luma is added. For red and blue, 16 fractional bits give the
+ * right n for all 256 samples; green needs 38 for all pairs of them, in two numbers of 32 bits.
+ * `colours.py` computes the weights. Offsets include half a level for rounding, and 255 levels of
+ * luma, so that nothing is below zero; sums are modulo 2^32. */
 typedef struct {
-    int32_t luma, offset_red, offset_green, offset_blue; /* offsets include half a level */
-    int32_t red_red, green_blue, green_red, blue_blue;
+    uint32_t is_full_range;
+    uint32_t red_red, red_offset, blue_blue, blue_offset;
+    uint32_t green_blue, green_red, green_offset;
+    uint32_t green_blue_low, green_red_low, green_offset_low; /* the last 22 bits */
 } rgb_weights;
 
-typedef struct {
-    int32_t luma, luma_blue, luma_red, luma_offset;
-    int32_t blue_blue, blue_red, blue_offset;
-    int32_t red_blue, red_red, red_offset;
-} plane_weights;
+INLINE uint16_t green_term(uint32_t blue, uint32_t red, const rgb_weights *w)
+{
+    uint32_t low = w->green_blue_low * blue + w->green_red_low * red + w->green_offset_low;
+    uint32_t high = w->green_blue * blue + w->green_red * red + w->green_offset;
+    return (uint16_t)((high + (low >> 22)) >> 16);
+}
 
 /* Each chroma sample applies to all pixels of its square. */
 INLINE void rgb_terms(const uint8_t *restrict u, const uint8_t *restrict v, int columns, int halved,
-                      const rgb_weights *w, int32_t *restrict red, int32_t *restrict green,
-                      int32_t *restrict blue)
+                      const rgb_weights *w, uint16_t *restrict red, uint16_t *restrict green,
+                      uint16_t *restrict blue)
 {
     if (halved) {
         for (int x = 0; x < (columns + 1) / 2; x++) {
-            red[2 * x] = red[2 * x + 1] = w->red_red * v[x] + w->offset_red;
-            green[2 * x] = green[2 * x + 1] =
-                w->green_blue * u[x] + w->green_red * v[x] + w->offset_green;
-            blue[2 * x] = blue[2 * x + 1] = w->blue_blue * u[x] + w->offset_blue;
+            red[2 * x] = red[2 * x + 1] =
+                (uint16_t)((w->red_red * v[x] + w->red_offset) >> 16);
+            green[2 * x] = green[2 * x + 1] = green_term(u[x], v[x], w);
+            blue[2 * x] = blue[2 * x + 1] =
+                (uint16_t)((w->blue_blue * u[x] + w->blue_offset) >> 16);
         }
         return;
     }
     for (int x = 0; x < columns; x++) {
-        red[x] = w->red_red * v[x] + w->offset_red;
-        green[x] = w->green_blue * u[x] + w->green_red * v[x] + w->offset_green;
-        blue[x] = w->blue_blue * u[x] + w->offset_blue;
+        red[x] = (uint16_t)((w->red_red * v[x] + w->red_offset) >> 16);
+        green[x] = green_term(u[x], v[x], w);
+        blue[x] = (uint16_t)((w->blue_blue * u[x] + w->blue_offset) >> 16);
     }
 }
 
-/* Clamp in 16 bits, four of them fractional: twice as many at a time as in 32. */
-INLINE uint16_t level(int32_t value)
+/* Return 64 times the level, and a rest, for luma and the terms of chroma. All in 16 bits, without a
+ * sign: twice as many at a time as in 32. `luma` and `parts` are constants. */
+INLINE uint16_t quotient_64(uint16_t biased, int luma, int parts)
 {
-    int16_t fine = (int16_t)(value >> (FRACTION - 4));
-    fine = fine < 0 ? 0 : fine;
-    fine = fine > 4095 ? 4095 : fine;
-    return (uint16_t)fine >> 4;
+    uint16_t bias = (uint16_t)(255 * luma), most = (uint16_t)(256 * parts - 1);
+    uint16_t given = (uint16_t)((biased > bias ? biased : bias) - bias);
+    given = given < most ? given : most;
+    return (uint16_t)(((uint32_t)given * (uint32_t)(((1 << 22) + parts - 1) / parts)) >> 16);
 }
 
-INLINE void rgba_row(const uint8_t *restrict y, int columns, int32_t luma,
-                     const int32_t *restrict red, const int32_t *restrict green,
-                     const int32_t *restrict blue, uint16_t *restrict out)
+/* In two loops: in one, the compiler would join both shifts and multiply in 32 bits. */
+INLINE void rgba_row(const uint8_t *restrict y, int columns, int luma, int parts,
+                     const uint16_t *restrict red, const uint16_t *restrict green,
+                     const uint16_t *restrict blue, uint16_t *restrict out)
 {
+    uint16_t r[BLOCK], g[BLOCK], b[BLOCK];
     for (int x = 0; x < columns; x++) {
-        int32_t bright = luma * y[x];
-        out[2 * x] = (uint16_t)(level(bright + red[x]) | level(bright + green[x]) << 8);
-        out[2 * x + 1] = (uint16_t)(level(bright + blue[x]) | 0xff00);
+        uint16_t bright = (uint16_t)(luma * y[x]);
+        r[x] = quotient_64((uint16_t)(bright + red[x]), luma, parts);
+        g[x] = quotient_64((uint16_t)(bright + green[x]), luma, parts);
+        b[x] = quotient_64((uint16_t)(bright + blue[x]), luma, parts);
+    }
+    for (int x = 0; x < columns; x++) {
+        out[2 * x] = (uint16_t)(r[x] >> 6 | (g[x] & 0xffc0) << 2);
+        out[2 * x + 1] = (uint16_t)(b[x] >> 6 | 0xff00);
     }
 }
 
@@ -242,7 +257,7 @@ EXPORT EACH_PROCESSOR void framekiln_yuv_to_rgba(plane y, plane u, plane v, plan
                                                  int height, int halved_across, int halved_down,
                                                  const rgb_weights *weights, plane pixels)
 {
-    int32_t red[BLOCK], green[BLOCK], blue[BLOCK];
+    uint16_t red[BLOCK], green[BLOCK], blue[BLOCK];
     rgb_weights w = *weights;
     for (int row = 0; row < height; row += 1 + halved_down) {
         int rows = halved_down && row + 1 < height ? 2 : 1;
@@ -255,7 +270,10 @@ EXPORT EACH_PROCESSOR void framekiln_yuv_to_rgba(plane y, plane u, plane v, plan
             for (int below = 0; below < rows; below++) {
                 const uint8_t *ys = y.data + (row + below) * y.stride + left;
                 uint8_t *out = pixels.data + (row + below) * pixels.stride + 4 * left;
-                rgba_row(ys, columns, w.luma, red, green, blue, (uint16_t *)out);
+                if (w.is_full_range)
+                    rgba_row(ys, columns, 72, 72, red, green, blue, (uint16_t *)out);
+                else
+                    rgba_row(ys, columns, 85, 73, red, green, blue, (uint16_t *)out);
                 if (alpha.data) {
                     const uint8_t *cover = alpha.data + (row + below) * alpha.stride + left;
                     for (int x = 0; x < columns; x++)
@@ -265,6 +283,17 @@ EXPORT EACH_PROCESSOR void framekiln_yuv_to_rgba(plane y, plane u, plane v, plan
         }
     }
 }
+
+/* ---- Planes to planes of another colour space ------------------------------------------------- */
+
+/* Weights with `FRACTION` fractional bits; `colours.py` computes them. */
+#define FRACTION 21
+
+typedef struct {
+    int32_t luma, luma_blue, luma_red, luma_offset; /* offsets include half a level */
+    int32_t blue_blue, blue_red, blue_offset;
+    int32_t red_blue, red_red, red_offset;
+} plane_weights;
 
 /* Another matrix or another range, 4:2:0. Chroma depends on chroma alone: grey stays grey. */
 EXPORT EACH_PROCESSOR void framekiln_yuv420_to_yuv420(plane y, plane u, plane v, int width,

@@ -3,12 +3,14 @@
 It states every formula directly. Written to be read, not to be fast.
 """
 
+from fractions import Fraction
+from math import lcm
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from framekiln.pixels.colours import FRACTION_BITS, PlaneWeights, RgbWeights
+from framekiln.pixels.colours import FRACTION_BITS, Colours, PlaneWeights, rgb_shares
 
 Pixels = NDArray[np.uint8]
 Number = TypeVar("Number", bound=np.generic)
@@ -58,18 +60,25 @@ def _yuv420(rgb: _Numbers, alpha: _Numbers | None) -> tuple[Pixels, Pixels, Pixe
 
 
 def yuv_to_rgba(
-    planes: tuple[Pixels, Pixels, Pixels], alpha: Pixels | None, weights: RgbWeights
+    planes: tuple[Pixels, Pixels, Pixels], alpha: Pixels | None, colours: Colours
 ) -> Pixels:
     """Return red, green, blue and alpha; each chroma sample applies to all pixels of its square."""
     height, width = planes[0].shape
     luma, blue, red = (_spread(plane, height, width).astype(np.int64) for plane in planes)
-    bright = weights.luma * luma
+    shares, nothing = rgb_shares(colours), Fraction(0)
     made = np.empty((height, width, 4), np.uint8)
-    made[..., 0] = _cut(bright + weights.red_red * red + weights.offset_red)
-    made[..., 1] = _cut(
-        bright + weights.green_blue * blue + weights.green_red * red + weights.offset_green
-    )
-    made[..., 2] = _cut(bright + weights.blue_blue * blue + weights.offset_blue)
+    for channel, of_blue, of_red in (
+        (0, nothing, shares.red_red),
+        (1, shares.green_blue, shares.green_red),
+        (2, shares.blue_blue, nothing),
+    ):
+        denominator = lcm(*(each.denominator for each in (shares.luma, of_blue, of_red)))
+        numerator = (
+            int(shares.luma * denominator) * (luma - colours.black)
+            + int(of_blue * denominator) * (blue - 128)
+            + int(of_red * denominator) * (red - 128)
+        )
+        made[..., channel] = np.minimum(_levels(numerator, denominator), 255)
     made[..., 3] = 255 if alpha is None else alpha
     return made
 
@@ -88,9 +97,13 @@ def yuv420_to_yuv420(
 
 
 def _rounded(numerator: _Numbers, denominator: int) -> Pixels:
+    return _levels(numerator, denominator).astype(np.uint8)
+
+
+def _levels(numerator: _Numbers, denominator: int) -> _Numbers:
     """Return quotients rounded to the nearest level, ties up, never below zero."""
     quotient: _Numbers = (2 * np.maximum(numerator, 0) + denominator) // (2 * denominator)
-    return quotient.astype(np.uint8)
+    return quotient
 
 
 def _cut(fixed: _Numbers) -> Pixels:
