@@ -8,6 +8,7 @@ from framekiln.db.notify import Notifications
 from framekiln.db.pool import Connection, Database
 from framekiln.destinations.encryption import CredentialEncryption
 from framekiln.destinations.events import DestinationEvents
+from framekiln.destinations.jobs import DESTINATIONS_QUEUE
 from framekiln.destinations.model import DestinationOwner
 from framekiln.destinations.service import Destinations
 from framekiln.destinations.worker import DestinationWorker
@@ -122,7 +123,11 @@ class Services:
         jobs = JobQueue(
             conninfo,
             limits=[
-                RunningLimit(FILM_QUEUE, Quota.CONCURRENT_RENDERS, limits[Quota.CONCURRENT_RENDERS])
+                RunningLimit(queue, quota, limits[quota])
+                for queue, quota in (
+                    (FILM_QUEUE, Quota.CONCURRENT_RENDERS),
+                    (DESTINATIONS_QUEUE, Quota.CONCURRENT_COPIES),
+                )
             ],
         )
         quotas = Quotas(database, clock=clock, defaults=limits)
@@ -150,7 +155,13 @@ class Services:
         video_events = VideoEvents(outbox, settings.public_url, callbacks)
         render_events.add_listener(video_events.on_render_changed)
         destinations, destination_worker = _destinations(
-            database, jobs=jobs, fetcher=fetcher, keys=signing_keys, outbox=outbox, clock=clock
+            database,
+            jobs=jobs,
+            fetcher=fetcher,
+            keys=signing_keys,
+            outbox=outbox,
+            quotas=quotas,
+            clock=clock,
         )
         render_events.add_listener(destinations.on_render_changed)
         renders = Renders(
@@ -277,13 +288,14 @@ async def _open_all(stack: AsyncExitStack, *parts: Database | Notifications | Jo
         stack.push_async_callback(part.close)
 
 
-def _destinations(
+def _destinations(  # noqa: PLR0913 - what both are made of
     database: Database,
     *,
     jobs: JobQueue,
     fetcher: GuardedFetcher,
     keys: SigningKeys,
     outbox: Outbox,
+    quotas: Quotas,
     clock: Clock,
 ) -> tuple[Destinations, DestinationWorker]:
     encryption, events = CredentialEncryption(keys), DestinationEvents(outbox)
@@ -291,5 +303,7 @@ def _destinations(
         Destinations(
             database, jobs=jobs, fetcher=fetcher, encryption=encryption, events=events, clock=clock
         ),
-        DestinationWorker(database, jobs=jobs, encryption=encryption, events=events, clock=clock),
+        DestinationWorker(
+            database, jobs=jobs, encryption=encryption, events=events, quotas=quotas, clock=clock
+        ),
     )

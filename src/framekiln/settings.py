@@ -91,6 +91,8 @@ class Settings(BaseSettings):
     quota_downloaded_bytes: int = Field(
         default=1 << 40, alias="FRAMEKILN_QUOTA_DOWNLOADED_BYTES", ge=0
     )
+    quota_concurrent_copies: int = Field(default=4, alias="FRAMEKILN_QUOTA_CONCURRENT_COPIES", ge=0)
+    quota_uploaded_bytes: int = Field(default=1 << 40, alias="FRAMEKILN_QUOTA_UPLOADED_BYTES", ge=0)
     quota_queued_jobs: int = Field(default=10_000, alias="FRAMEKILN_QUOTA_QUEUED_JOBS", ge=0)
     quota_requests_per_minute: int = Field(
         default=12_000, alias="FRAMEKILN_QUOTA_REQUESTS_PER_MINUTE", ge=0

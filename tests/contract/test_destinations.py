@@ -6,10 +6,9 @@ import hmac
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from fractions import Fraction
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
@@ -18,20 +17,19 @@ from framekiln.destinations.model import MAX_ATTEMPTS
 from framekiln.jobs.failures import Failure
 from framekiln.jobs.model import JobContext
 from framekiln.kit.ids import RenderId
-from framekiln.renders.model import RenderResult
 from framekiln.videos.public_ids import BulkId
 from framekiln.webhooks.topics import TOPICS
 from framekiln.worker.http_handlers import webhook_handlers
 from framekiln.worker.loop import run_worker
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import AppHarness, open_app
+from tests.support.destinations import CONTENT, complete, copies, create
 from tests.support.postgres import PostgresServer
 from tests.support.receiver import Answer, ReceivedRequest, Receiver
 from tests.support.videos import VIDEOS, create_video, plain_config, video_of
 from tests.support.webhooks import wait_for_requests
 
 RENDERS = "/api/v1/renders"
-CONTENT = b"not really a film, but every byte of it" * 1000
 SECRET = "do-not-show-this-key"
 DENIED = Answer(403, b"<Error><Code>AccessDenied</Code></Error>")
 
@@ -57,25 +55,6 @@ def s3(receiver: Receiver, **changes: Any) -> dict[str, Any]:
         "secret_access_key": SECRET,
         **changes,
     }
-
-
-async def create(app: AppHarness, *destinations: dict[str, Any]) -> str:
-    return await app.create(html="<p>x", duration_ms=100, destinations=list(destinations))
-
-
-async def complete(app: AppHarness, render_id: RenderId) -> None:
-    """Do what workers do."""
-    key = f"org/{uuid4()}/renders/{render_id}/output-1.mp4"
-    await app.services.blobs.put(key, CONTENT)
-    work = app.services.render_worker
-    await work.start(render_id, job_id=1, attempt=1)
-    result = RenderResult(2, 2, Fraction(30), 100, key, len(CONTENT), {})
-    assert await work.complete(render_id, result)
-
-
-async def copies(app: AppHarness, render_id: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await app.info(render_id))["destinations"]
-    return found
 
 
 async def copy_all(app: AppHarness, render_id: str) -> list[dict[str, Any]]:

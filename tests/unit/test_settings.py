@@ -70,6 +70,8 @@ def test_every_setting_has_its_variable(monkeypatch: pytest.MonkeyPatch) -> None
         "FRAMEKILN_QUOTA_RENDER_MINUTES": "7",
         "FRAMEKILN_QUOTA_STORED_BYTES": "7",
         "FRAMEKILN_QUOTA_DOWNLOADED_BYTES": "7",
+        "FRAMEKILN_QUOTA_CONCURRENT_COPIES": "7",
+        "FRAMEKILN_QUOTA_UPLOADED_BYTES": "7",
         "FRAMEKILN_QUOTA_QUEUED_JOBS": "7",
         "FRAMEKILN_QUOTA_REQUESTS_PER_MINUTE": "7",
     }

@@ -1,8 +1,10 @@
 """The job that copies an output to one destination.
 
-A failed copy is never a failed job: copies are tried again by their own schedule.
+A failed copy is never a failed job: copies are tried again by their own schedule. A server chosen
+by a caller may be silent or slow on purpose, so a copy ends when nothing moves or nobody wants it.
 """
 
+from collections.abc import AsyncIterator
 from typing import Final
 from uuid import UUID
 
@@ -13,13 +15,15 @@ from framekiln.destinations.errors import (
     DestinationUnavailable,
     OutputMissing,
 )
+from framekiln.destinations.hosts import HostPlaces
 from framekiln.destinations.model import Destination, DestinationError, DestinationId
-from framekiln.destinations.targets import upload_target
+from framekiln.destinations.targets import UploadTarget, upload_target
 from framekiln.destinations.worker import DestinationWorker
 from framekiln.jobs.failures import retry_while_database_down
 from framekiln.jobs.model import JobContext
+from framekiln.jobs.progress import WorkUnwanted, run_while_wanted
 from framekiln.kit.errors import Blame, FramekilnError
-from framekiln.kit.fetch import FetchedResponse, GuardedFetcher
+from framekiln.kit.fetch import FetchedResponse, GuardedFetcher, UploadLimits
 from framekiln.renders.model import Render
 from framekiln.renders.output import media_type_of
 from framekiln.storage.blob_store import BlobStore
@@ -27,6 +31,8 @@ from framekiln.storage.blob_store import BlobStore
 log = structlog.get_logger(__name__)
 
 _WITHIN_S: Final = 3600.0
+STALL_S: Final = 60.0
+"""A server that takes no byte and sends none for this long is given up."""
 _KEPT_BYTES: Final = 4 << 10
 _TEMPORARY: Final = frozenset({408, 409, 425, 429})
 _REMEDIES: Final = {
@@ -46,11 +52,19 @@ class CopyOutput:
     """Handles `destination.copy` jobs."""
 
     def __init__(
-        self, work: DestinationWorker, *, blobs: BlobStore, fetcher: GuardedFetcher
+        self,
+        work: DestinationWorker,
+        *,
+        blobs: BlobStore,
+        fetcher: GuardedFetcher,
+        stall_s: float = STALL_S,
+        hosts: HostPlaces | None = None,
     ) -> None:
         self._work = work
         self._blobs = blobs
         self._fetcher = fetcher
+        self._stall_s = stall_s
+        self._hosts = hosts or HostPlaces()
 
     async def __call__(self, job: JobContext) -> None:
         """Copy the output, unless that has been done."""
@@ -59,7 +73,12 @@ class CopyOutput:
             return
         taken, render = found
         try:
-            byte_size = await self._copy(taken, render)
+            byte_size = await run_while_wanted(
+                self._copy(taken, render), lambda: self._work.is_wanted(taken)
+            )
+        except WorkUnwanted:
+            log.info("destinations.copy_stopped", destination_id=str(taken.id))
+            return
         except FramekilnError as error:
             await self._record_failure(taken, error)
             return
@@ -69,26 +88,42 @@ class CopyOutput:
             message = f"{taken.address}: sent something that is not HTTP ({type(error).__name__})"
             await self._record_failure(taken, DestinationUnavailable(message))
             return
+        if byte_size is None:
+            await retry_while_database_down(lambda: self._work.postpone(taken))
+            return
         await retry_while_database_down(lambda: self._work.complete(taken, byte_size=byte_size))
         log.info("destinations.copied", destination_id=str(taken.id), byte_size=byte_size)
 
-    async def _copy(self, taken: Destination, render: Render) -> int:
-        """Send the output; return its size."""
+    async def _copy(self, taken: Destination, render: Render) -> int | None:
+        """Send the output; return its size, or None if its host has too many copies at once."""
         key = render.result.output_key if render.result else None
         info = None if key is None else await self._blobs.info(key)
         if key is None or info is None:
             raise OutputMissing("there is no output to copy any more: it was deleted")
+        await self._work.check_quota(taken)
         target = upload_target(await self._work.request_of(taken), taken.resource_id)
-        response = await self._fetcher.upload(
-            target.url,
-            self._blobs.stream(key),
-            size_bytes=info.size_bytes,
-            headers={"content-type": media_type_of(render.request.output), **target.headers},
-            within_s=_WITHIN_S,
-            keep_bytes=_KEPT_BYTES,
-        )
+        with self._hosts.place(target.url) as is_free:
+            if not is_free:
+                return None
+            sent = _SentBytes(self._blobs.stream(key))
+            try:
+                response = await self._send(sent, target, render, size_bytes=info.size_bytes)
+            finally:
+                # Also what was sent in vain: it used the network.
+                await self._work.record_bytes(taken, sent.byte_count)
         _check_response(response, taken)
         return info.size_bytes
+
+    async def _send(
+        self, sent: "_SentBytes", target: UploadTarget, render: Render, *, size_bytes: int
+    ) -> FetchedResponse:
+        return await self._fetcher.upload(
+            target.url,
+            sent.chunks(),
+            size_bytes=size_bytes,
+            headers={"content-type": media_type_of(render.request.output), **target.headers},
+            limits=UploadLimits(_WITHIN_S, self._stall_s, _KEPT_BYTES),
+        )
 
     async def _record_failure(self, taken: Destination, error: FramekilnError) -> None:
         # Messages about ourselves are for the operator, who has the log.
@@ -107,6 +142,20 @@ class CopyOutput:
             reason=error.message,
             retry_at=retry_at.isoformat() if retry_at else None,
         )
+
+
+class _SentBytes:
+    """Counts the bytes of an output that are sent."""
+
+    def __init__(self, stream: AsyncIterator[bytes]) -> None:
+        self._stream = stream
+        self.byte_count = 0
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yield the bytes."""
+        async for chunk in self._stream:
+            self.byte_count += len(chunk)
+            yield chunk
 
 
 def _check_response(response: FetchedResponse, taken: Destination) -> None:

@@ -8,7 +8,7 @@ from framekiln.jobs.model import NewJob
 from framekiln.kit.ids import OrganizationId
 
 COPY_OUTPUT: Final = "destination.copy"
-DESTINATIONS_QUEUE: Final = "io"
+DESTINATIONS_QUEUE: Final = "destinations"
 
 
 def copy_job(

@@ -140,6 +140,27 @@ async def take(connection: Connection, destination_id: DestinationId) -> Destina
     return _destination(row) if row else None
 
 
+async def is_taken(connection: Connection, taken: Destination) -> bool:
+    """Whether an attempt is still the last one."""
+    cursor = await connection.execute(
+        "SELECT FROM destination WHERE id = %s AND status = 'copying' AND attempts = %s",
+        [taken.id, taken.attempts],
+    )
+    return await cursor.fetchone() is not None
+
+
+async def give_back(connection: Connection, taken: Destination) -> bool:
+    """Undo `take`; False if there was a later attempt, or it is gone."""
+    cursor = await connection.execute(
+        """
+        UPDATE destination SET status = 'pending', attempts = attempts - 1
+        WHERE id = %s AND status = 'copying' AND attempts = %s
+        """,
+        [taken.id, taken.attempts],
+    )
+    return cursor.rowcount == 1
+
+
 async def finish(
     connection: Connection,
     taken: Destination,

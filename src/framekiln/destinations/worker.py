@@ -1,7 +1,8 @@
 """Copies for workers: take one, record its result."""
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from framekiln.db.pool import Database
 from framekiln.destinations import store
@@ -18,8 +19,12 @@ from framekiln.destinations.model import (
 )
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
+from framekiln.quotas.model import Quota
+from framekiln.quotas.service import Quotas
 from framekiln.renders.lookup import find_render
 from framekiln.renders.model import Render
+
+_POSTPONED_FOR: Final = timedelta(seconds=5)
 
 
 class DestinationWorker:
@@ -32,12 +37,14 @@ class DestinationWorker:
         jobs: JobQueue,
         encryption: CredentialEncryption,
         events: DestinationEvents,
+        quotas: Quotas,
         clock: Clock,
     ) -> None:
         self._database = database
         self._jobs = jobs
         self._encryption = encryption
         self._events = events
+        self._quotas = quotas
         self._clock = clock
 
     async def take(self, destination_id: DestinationId) -> tuple[Destination, Render] | None:
@@ -48,6 +55,31 @@ class DestinationWorker:
                 return None
             render = await find_render(connection, taken.organization_id, taken.render_id)
         return None if render is None else (taken, render)
+
+    async def is_wanted(self, taken: Destination) -> bool:
+        """Whether nobody has deleted the output, or has taken the copy meanwhile."""
+        async with self._database.connection() as connection:
+            return await store.is_taken(connection, taken)
+
+    async def postpone(self, taken: Destination) -> None:
+        """Try a copy later, without counting the attempt."""
+        run_at = self._clock.now() + _POSTPONED_FOR
+        async with self._database.transaction() as connection:
+            if await store.give_back(connection, taken):
+                job = copy_job(taken.id, taken.organization_id, run_at=run_at)
+                await self._jobs.defer(connection, job)
+
+    async def check_quota(self, taken: Destination) -> None:
+        """Raise `QuotaExceeded` if the organization may not send more."""
+        async with self._database.transaction() as connection:
+            await self._quotas.check(connection, taken.organization_id, Quota.UPLOADED_BYTES)
+
+    async def record_bytes(self, taken: Destination, byte_count: int) -> None:
+        """Count bytes that were sent."""
+        async with self._database.transaction() as connection:
+            await self._quotas.record(
+                connection, taken.organization_id, Quota.UPLOADED_BYTES, byte_count
+            )
 
     async def request_of(self, taken: Destination) -> DestinationRequest:
         """Return the request of a destination, with its credentials."""

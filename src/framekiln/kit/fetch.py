@@ -85,6 +85,16 @@ class FetchedResponse:
     content: bytes
 
 
+@dataclass(frozen=True)
+class UploadLimits:
+    """How long an upload may take, and how much of the response is kept."""
+
+    within_s: float
+    stall_s: float
+    """A server that takes and sends nothing for this long is given up."""
+    keep_bytes: int
+
+
 class GuardedFetcher:
     """Makes outbound requests under the rules above. Holds no connections between calls.
 
@@ -218,15 +228,14 @@ class GuardedFetcher:
         *,
         size_bytes: int,
         headers: Mapping[str, str],
-        within_s: float,
-        keep_bytes: int,
+        limits: UploadLimits,
     ) -> FetchedResponse:
         """Send a PUT request of `size_bytes` and return the response, as `post` does."""
         _check_headers(headers, url)
         kept = bytearray()
         async with (
-            _limits_and_errors(url, within_s),
-            self._client(within_s) as client,
+            _limits_and_errors(url, limits.within_s),
+            self._client(limits.stall_s) as client,
             client.stream(
                 "PUT",
                 url,
@@ -236,8 +245,8 @@ class GuardedFetcher:
             ) as response,
         ):
             async for chunk in response.aiter_raw():
-                kept += chunk[: keep_bytes - len(kept)]
-                if len(kept) >= keep_bytes:
+                kept += chunk[: limits.keep_bytes - len(kept)]
+                if len(kept) >= limits.keep_bytes:
                     break
         return FetchedResponse(response.status_code, dict(response.headers), bytes(kept))
 
@@ -288,6 +297,9 @@ async def _limits_and_errors(url: str, within_s: float) -> AsyncIterator[None]:
     except (httpcore.LocalProtocolError, httpcore.UnsupportedProtocol, httpx.InvalidURL) as error:
         message = f"{host or 'The address'}: no valid request can be made of it: {error}"
         raise FetchRefused(message, rule="request", host=host) from error
+    except (httpcore.ReadTimeout, httpcore.WriteTimeout) as error:
+        message = f"{host}: stopped responding in the middle of a request."
+        raise FetchFailed(message, host=host) from error
     except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as error:
         message = f"{host}: the connection failed: {str(error) or type(error).__name__}"
         raise FetchFailed(message, host=host) from error

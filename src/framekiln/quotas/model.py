@@ -24,6 +24,10 @@ class Quota(StrEnum):
     """Files with their tracks, outputs of renders, and downloaded sources."""
     DOWNLOADED_BYTES = "downloaded_bytes"
     """Bytes fetched by URL in the last 24 hours."""
+    CONCURRENT_COPIES = "concurrent_copies"
+    """Copies to destinations at the same time; further ones wait."""
+    UPLOADED_BYTES = "uploaded_bytes"
+    """Bytes sent to destinations in the last 24 hours."""
     QUEUED_JOBS = "queued_jobs"
     """Jobs that wait for a worker."""
     REQUESTS_PER_MINUTE = "requests_per_minute"
@@ -32,7 +36,7 @@ class Quota(StrEnum):
     @property
     def is_windowed(self) -> bool:
         """Whether it counts what was used in the last 24 hours."""
-        return self in (Quota.RENDER_MINUTES, Quota.DOWNLOADED_BYTES)
+        return self in (Quota.RENDER_MINUTES, Quota.DOWNLOADED_BYTES, Quota.UPLOADED_BYTES)
 
 
 Limits = Mapping[Quota, int | None]
@@ -42,6 +46,7 @@ ADVICE: Final = {
     Quota.RENDER_MINUTES: "wait until earlier renders are 24 hours old",
     Quota.STORED_BYTES: "delete files, renders or videos",
     Quota.DOWNLOADED_BYTES: "wait until earlier downloads are 24 hours old, or upload the sources",
+    Quota.UPLOADED_BYTES: "wait until earlier copies are 24 hours old",
     Quota.QUEUED_JOBS: "wait until jobs have ended",
     Quota.REQUESTS_PER_MINUTE: "send fewer requests",
 }
@@ -69,6 +74,8 @@ def default_limits(settings: Settings) -> Limits:
         Quota.RENDER_MINUTES: settings.quota_render_minutes or None,
         Quota.STORED_BYTES: settings.quota_stored_bytes or None,
         Quota.DOWNLOADED_BYTES: settings.quota_downloaded_bytes or None,
+        Quota.CONCURRENT_COPIES: settings.quota_concurrent_copies or None,
+        Quota.UPLOADED_BYTES: settings.quota_uploaded_bytes or None,
         Quota.QUEUED_JOBS: settings.quota_queued_jobs or None,
         Quota.REQUESTS_PER_MINUTE: settings.quota_requests_per_minute or None,
     }

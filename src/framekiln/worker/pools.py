@@ -1,8 +1,8 @@
 """Pools: how a worker process divides its concurrency among queues. Pure.
 
 Jobs that use whole cores, and those that wait long for others, have slots of their own: twenty
-uploads to be split, or twenty slow endpoints, must not delay the last step of a render, or the next
-segment of a player.
+uploads to be split, twenty slow endpoints or twenty silent buckets must not delay the last step of
+a render, or the next segment of a player.
 """
 
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from typing import Final
 
 HEAVY_QUEUES: Final = frozenset({"files", "speech", "playback", "steps", "endpoints"})
 
-# A player waits for a segment. A request to an endpoint is mostly waiting.
-_EXTRA_SLOTS: Final = {"playback": 1, "endpoints": 63}
+# A player waits for a segment. A request to an endpoint, or a copy of an output, is mostly waiting.
+_EXTRA_SLOTS: Final = {"playback": 1, "endpoints": 63, "destinations": 31}
 # Independent steps run in parallel even on the smallest machine. Light steps cost almost nothing.
 _MIN_SLOTS: Final = {"steps": 2, "light_steps": 8}
-# A worker of the first queue also serves the second, with slots of its own: segments made ahead of
-# a player, and steps that must never wait for a heavy one.
-_COMPANION_QUEUES: Final = {"playback": "ahead", "steps": "light_steps"}
+# A worker of the first queue also serves the second, with slots of its own: copies of outputs,
+# segments made ahead of a player, and steps that must never wait for a heavy one.
+_COMPANION_QUEUES: Final = {"io": "destinations", "playback": "ahead", "steps": "light_steps"}
 
-RESERVED_SLOTS: Final = {"render": 1}
-"""A page that never gets ready must not keep other organizations waiting."""
+RESERVED_SLOTS: Final = {"render": 1, "destinations": 8}
+"""A page that never gets ready, or a silent bucket, must not keep other organizations waiting."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,10 @@ def worker_pools(queues: list[str], *, concurrency: int, slots: int) -> list[Wor
         pools = [WorkerPool(tuple(queues), concurrency, RESERVED_SLOTS.get(queues[0], 0))]
     else:
         pools += [_dedicated_pool(queue, slots) for queue in heavy]
-    companions = [_COMPANION_QUEUES[queue] for queue in heavy if queue in _COMPANION_QUEUES]
+    companions = [_COMPANION_QUEUES[queue] for queue in queues if queue in _COMPANION_QUEUES]
     return pools + [_dedicated_pool(queue, slots) for queue in companions]
 
 
 def _dedicated_pool(queue: str, slots: int) -> WorkerPool:
-    return WorkerPool((queue,), max(slots + _EXTRA_SLOTS.get(queue, 0), _MIN_SLOTS.get(queue, 1)))
+    count = max(slots + _EXTRA_SLOTS.get(queue, 0), _MIN_SLOTS.get(queue, 1))
+    return WorkerPool((queue,), count, RESERVED_SLOTS.get(queue, 0))

@@ -9,6 +9,7 @@ def test_light_queues_share_a_pool_and_heavy_ones_do_not() -> None:
         WorkerPool(("control", "io"), 20),
         WorkerPool(("files",), 2),
         WorkerPool(("speech",), 2),
+        WorkerPool(("destinations",), 33, reserved=8),
     ]
 
 
