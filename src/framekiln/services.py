@@ -211,7 +211,7 @@ class Services:
                 links=Links(database, keys=signing_keys, clock=clock, base_url=settings.public_url),
                 ingest=ingest,
                 files=files,
-                file_frames=FileFrames(files, blobs),
+                file_frames=_frames(stack, files, blobs),
                 uploads=Uploads(database, jobs=jobs, blobs=blobs, clock=clock, events=file_events),
                 file_worker=FileWorker(database, clock=clock, events=file_events),
                 streams=Streams(
@@ -280,6 +280,12 @@ def _row_copies(destinations: Destinations) -> OnRowStarted:
         await destinations.add_stored(connection, video.render, owner, resource_id=video.id)
 
     return add
+
+
+def _frames(stack: AsyncExitStack, files: Files, blobs: BlobStore) -> FileFrames:
+    frames = FileFrames(files, blobs)
+    stack.push_async_callback(frames.close)
+    return frames
 
 
 async def _open_all(stack: AsyncExitStack, *parts: Database | Notifications | JobQueue) -> None:

@@ -1,6 +1,9 @@
 """Frames by number: their times, and that each picture is the frame that was asked for."""
 
+import asyncio
 import io
+import os
+import tempfile
 from collections.abc import AsyncIterator
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +15,9 @@ import pytest
 from PIL import Image
 
 from framekiln.files.frames import TOGETHER
+from framekiln.files.ids import parse_file_id
+from framekiln.files.media_copies import MediaCopies
+from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.media.exact_frames import exact_frames_task, frame_times
 from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip
@@ -91,6 +97,32 @@ class TestRoutes:
         again = await app.client.get(f"{FILES}/{file['id']}/frame-times", headers=tag)
         assert again.status_code == 304
 
+    async def test_an_organization_has_two_places_and_one_that_waits_can_leave(
+        self,
+        app: AppHarness,
+        file: dict[str, Any],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        organization = (await app.services.identity.authenticate(app.key)).organization
+        places = app.services.file_frames.places(organization.id)
+        # The first test that asks for pictures: none is in memory.
+        path = f"{FILES}/{file['id']}/frames/number/{TOGETHER * 2 - 1}.jpg"
+        sent: list[bytes] = []
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        async with places, places:
+            staying = asyncio.ensure_future(app.client.get(path))
+            leaving = asyncio.ensure_future(app.get_in_parts(path, sent, disconnect=True))
+            with pytest.raises(KeyError):
+                # There is no response.
+                await leaving
+            assert (sent, staying.done()) == ([], False)
+            # Nothing is fetched before there is a place.
+            assert await asyncio.to_thread(os.listdir, tmp_path) == []
+            monkeypatch.undo()
+        answer = await staying
+        assert code_of(answer.content) == UPLOADED.frame_numbers[TOGETHER * 2 - 1]
+
     async def test_a_picture_is_the_frame_with_its_number(
         self, app: AppHarness, file: dict[str, Any]
     ) -> None:
@@ -106,6 +138,20 @@ class TestRoutes:
     ) -> None:
         answer = await picture(app, file, number)
         assert (answer.status_code, answer.json()["error"]) == (404, "frame_not_found")
+
+    async def test_requests_share_one_copy_of_a_file(
+        self, app: AppHarness, file: dict[str, Any]
+    ) -> None:
+        limits = ResourceLimits(cpu_s=60, memory_bytes=1 << 30, file_bytes=1 << 30, wall_s=60)
+        copies = MediaCopies(app.services.files, limits)
+        organization = (await app.services.identity.authenticate(app.key)).organization
+        found = await app.services.files.get(organization.id, parse_file_id(file["id"]))
+        async with copies.open(found) as first, copies.open(found) as second:
+            assert first == second
+        async with copies.open(found) as later:
+            assert later == first, "it stays for a moment"
+        await copies.close()
+        assert not first.parent.exists()
 
     async def test_another_organization_sees_no_frame(
         self, app: AppHarness, file: dict[str, Any]

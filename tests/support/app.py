@@ -51,8 +51,13 @@ class AppHarness:
         """The same application with the client of another organization."""
         return AppHarness(self.services, self.asgi, key=await new_key(self.services))
 
-    async def get_in_parts(self, path: str, parts: list[bytes] | None = None) -> StreamedAnswer:
-        """GET a path and return the response as it was written; `parts` has the writes so far."""
+    async def get_in_parts(
+        self, path: str, parts: list[bytes] | None = None, *, disconnect: bool = False
+    ) -> StreamedAnswer:
+        """GET a path and return the response as it was written; `parts` has the writes so far.
+
+        With `disconnect`, the client leaves as soon as it has sent the request.
+        """
         started: dict[str, Any] = {}
         parts = [] if parts is None else parts
         asked = iter([{"type": "http.request", "body": b"", "more_body": False}])
@@ -60,6 +65,8 @@ class AppHarness:
         async def receive() -> dict[str, Any]:
             for message in asked:
                 return message
+            if disconnect:
+                return {"type": "http.disconnect"}
             await asyncio.Event().wait()
             raise AssertionError("unreachable")
 

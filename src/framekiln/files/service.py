@@ -162,10 +162,12 @@ class Files:
             )
         await self._blobs.get_to_read(source_key(file.organization_id, file.id), path)
 
-    async def fetch_media(self, file: File, path: Path) -> None:
+    async def fetch_media(
+        self, file: File, path: Path, *, mux_limits: ResourceLimits = _MUX_LIMITS
+    ) -> None:
         """Provide the playable media of a file at a local path, however it was uploaded.
 
-        It is read only, for any user.
+        It is read only, for any user. Tracks are muxed, within the limits.
         """
         if file.has_source:
             await self.fetch_source(file, path)
@@ -183,7 +185,7 @@ class Files:
             await run_confined(
                 MUX_TRACKS_TASK,
                 {"tracks": [str(part) for part in parts], "out": _MUXED},
-                limits=_MUX_LIMITS,
+                limits=mux_limits,
                 folder=place.folder,
                 readable=parts,
             )

@@ -1,15 +1,18 @@
 """Frames of a video: those that sample_frames steps took, by time, and all of them by number."""
 
 import re
-from typing import Any, Final
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
 
 from fastapi import APIRouter, Request, Response
+from starlette.requests import ClientDisconnect
 
 from framekiln.api.auth import MediaReader, services_of
 from framekiln.api.ranges import ContentMissing, blob_response
 from framekiln.files.errors import FrameNotFound
 from framekiln.files.ids import parse_file_id
 from framekiln.files.model import FileStatus, sampled_frame_key
+from framekiln.jobs.progress import WorkUnwanted, run_while_wanted
 
 router = APIRouter(prefix="/api/v1", tags=["files"])
 
@@ -19,6 +22,8 @@ _JPEG: Final = {"image/jpeg": {"schema": {"type": "string", "format": "binary"}}
 _JSON: Final = {"application/json": {"schema": {"$ref": "#/components/schemas/FrameTimes"}}}
 # A reader may keep a picture for a while: people go back and forth between frames.
 _KEPT: Final = "private, max-age=300"
+
+Made = TypeVar("Made")
 
 FRAME_TIMES_SCHEMA: Final = {
     "title": "FrameTimes",
@@ -65,7 +70,7 @@ async def get_frame_times(request: Request, reader: MediaReader, file_id: str) -
     """Send when each frame of a video is shown."""
     services = services_of(request)
     file = await services.files.get(reader.organization_id, parse_file_id(file_id))
-    key = await services.file_frames.ensure_times(file)
+    key = await _while_connected(request, services.file_frames.ensure_times(file))
     return await blob_response(
         request,
         services.blobs,
@@ -85,9 +90,21 @@ async def get_numbered_frame(
     file = await services.files.get(reader.organization_id, parse_file_id(file_id))
     if not _NUMBER.fullmatch(number):
         raise FrameNotFound(f"there is no frame {number[:100]!r}: frames are numbered from 0")
-    picture = await services.file_frames.picture(file, int(number))
+    picture = await _while_connected(request, services.file_frames.picture(file, int(number)))
     headers = {"Cache-Control": _KEPT, "X-Content-Type-Options": "nosniff"}
     return Response(picture, media_type="image/jpeg", headers=headers)
+
+
+async def _while_connected(request: Request, work: Coroutine[Any, Any, Made]) -> Made:
+    """Return the result of `work`; stop it when the client has gone, so that others get on."""
+
+    async def is_connected() -> bool:
+        return not await request.is_disconnected()
+
+    try:
+        return await run_while_wanted(work, is_connected)
+    except WorkUnwanted as error:
+        raise ClientDisconnect from error
 
 
 _PICTURE: Final[dict[int | str, dict[str, Any]]] = {

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-# Can be entered by name but not listed: the source's name is long and random.
-_ENTER_ONLY: Final = 0o711
+ENTER_ONLY: Final = 0o711
+"""Can be entered by name but not listed: the source's name is long and random."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def open_job_folders(job: str) -> Iterator[JobFolders]:
     with tempfile.TemporaryDirectory(prefix=f"framekiln-{job}-") as name:
         place = Path(name)
         # The child may run as another user.
-        place.chmod(_ENTER_ONLY)
+        place.chmod(ENTER_ONLY)
         folder = place / "work"
         folder.mkdir(mode=0o700)
         yield JobFolders(folder, place / uuid4().hex)
