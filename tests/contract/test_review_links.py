@@ -1,15 +1,18 @@
 """Links for reviewers: one task and the media of its file, and nothing else."""
 
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import httpx
 import pytest
 
+from framekiln.identity.model import Organization
 from tests.contract.spec.test_4_7_reviews import FOUND, waiting
 from tests.support.app import BASE_URL, new_key
 from tests.support.pipelines import API, PipelineHarness, step
-from tests.support.sessions import OTHER, OWN
+from tests.support.sessions import OTHER, OWN, PASSWORD
 
 pytestmark = pytest.mark.spec("3.3", "4.7")
 
@@ -40,6 +43,17 @@ async def opened(pipelines: PipelineHarness, task: Any) -> httpx.AsyncClient:
     return reviewer
 
 
+async def logged_in(pipelines: PipelineHarness, organization: Organization) -> httpx.AsyncClient:
+    """Return a browser with a new user of an organization."""
+    users, email = pipelines.app.services.users, f"{uuid4()}@example.org"
+    await users.create(email, organization.id, password=PASSWORD)
+    code = await users.issue_login_code(email, lifetime=timedelta(hours=1))
+    user = browser(pipelines)
+    answer = await user.post("/login/code", json={"code": code}, headers=OWN)
+    assert answer.status_code == 200, answer.text
+    return user
+
+
 def address(task: Any, part: str = "") -> str:
     return f"{API}/pipeline-reviews/{task['id']}{part}"
 
@@ -68,6 +82,9 @@ class TestLink:
         assert decided.status_code == 200, decided.text
         [link] = (await pipelines.get("links", limit=1))["links"]
         assert decided.json()["decision"]["decided_by"] == {"type": "link", "id": link["id"]}
+        # A response may be lost, so the same decision may come again.
+        again = await reviewer.post(address(task, "/approve"), json=body, headers=OWN)
+        assert again.json() == decided.json()
         stored = await pipelines.get(f"pipeline-reviews/{task['id']}")
         assert stored["metadata_patch"]["annotations"] == patch["annotations"]
 
@@ -101,6 +118,37 @@ class TestLink:
         for path in (address(task), "/session/review"):
             answer = await reviewer.get(path)
             assert (answer.status_code, answer.json()["error"]) == (410, "link_revoked")
+
+    async def test_a_link_ends_no_session_unless_the_user_says_so(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        _, task = await waiting(pipelines)
+        services = pipelines.app.services
+        own = (await services.identity.authenticate(pipelines.app.key)).organization
+        other = await services.identity.create_organization(f"other {task['id']}")
+        token = token_of(await make_link(pipelines, task))
+        for organization in (own, other):
+            user = await logged_in(pipelines, organization)
+            body: dict[str, Any] = {"token": token}
+            refused = await user.post("/login/review", json=body, headers=OWN)
+            assert (refused.status_code, refused.json()["error"]) == (409, "session_exists")
+            assert refused.json()["is_same_organization"] is (organization is own)
+            assert (await user.get("/session")).status_code == 200
+        body["replaces_session"] = True
+        assert (await user.post("/login/review", json=body, headers=OWN)).status_code == 200
+        assert (await user.get("/session")).status_code == 401
+
+    async def test_a_link_ends_with_the_user_who_made_it(self, pipelines: PipelineHarness) -> None:
+        _, task = await waiting(pipelines)
+        services = pipelines.app.services
+        own = (await services.identity.authenticate(pipelines.app.key)).organization
+        user = await logged_in(pipelines, own)
+        made = await user.post(address(task, "/links"), json={}, headers=OWN)
+        body = {"token": token_of(made.json())}
+        assert (await browser(pipelines).post("/login/review", json=body)).status_code == 200
+        await services.users.delete((await user.get("/session")).json()["user"]["email"])
+        answer = await browser(pipelines).post("/login/review", json=body)
+        assert (answer.status_code, answer.json()["error"]) == (404, "link_not_found")
 
     async def test_a_changed_token_is_refused(self, pipelines: PipelineHarness) -> None:
         _, task = await waiting(pipelines)
@@ -183,7 +231,12 @@ class TestNothingElse:
         await pipelines.create(f"pipeline-reviews/{task['id']}/approve")
         answer = await reviewer.get(f"{API}/files/{run['file_id']}/content")
         assert answer.status_code == 401
-        assert (await reviewer.get(address(task))).json()["status"] == "approved"
+        for path in (address(task), address(task, "/inputs"), "/session/review"):
+            answer = await reviewer.get(path)
+            assert (answer.status_code, answer.json()["error"]) == (410, "link_expired")
+        # A decision of somebody else is not shown either.
+        again = await reviewer.post(address(task, "/approve"), json={}, headers=OWN)
+        assert again.json()["error"] == "link_expired"
 
     async def test_another_organization_makes_no_link_to_the_task(
         self, pipelines: PipelineHarness

@@ -1,5 +1,6 @@
 """The studio: its files, their headers, and the login links that open it."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -7,9 +8,14 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from framekiln.identity.errors import UserNotFound
+from framekiln.api.v1 import activity
+from framekiln.identity import service
+from framekiln.identity.errors import TooManyKeys, UserNotFound
+from framekiln.identity.throttle import FREE_ATTEMPTS
 from framekiln.studio import assets
 from tests.contract.conftest import TEMPLATE
+from tests.support.app import AppHarness
+from tests.support.jobs import wait_until
 from tests.support.postgres import PostgresServer
 from tests.support.sessions import OTHER, OWN, SessionHarness, open_session_harness
 
@@ -105,6 +111,17 @@ class TestLoginLinks:
         other.cookies.update(stolen)
         assert (await other.get("/session")).status_code == 401
 
+    async def test_codes_that_do_not_work_slow_their_network_down(
+        self, place: SessionHarness
+    ) -> None:
+        stranger = place.browser("203.0.113.77")
+        code = await place.services.users.issue_login_code(await place.user(), lifetime=HOUR)
+        for _ in range(FREE_ATTEMPTS):
+            assert (await stranger.post("/login/code", json={"code": "x"})).status_code == 401
+        refused = await stranger.post("/login/code", json={"code": code})
+        assert (refused.status_code, refused.json()["error"]) == (429, "too_many_attempts")
+        assert (await self.log_in(place, code)).status_code == 200
+
     async def test_nobody_gets_a_code_for_an_unknown_address(self, place: SessionHarness) -> None:
         with pytest.raises(UserNotFound):
             await place.services.users.issue_login_code("nobody@example.org", lifetime=HOUR)
@@ -130,6 +147,18 @@ class TestKeys:
         ended = await browser.delete(f"/api/v1/keys/{made['key_id']}", headers=OWN)
         assert ended.json()["revoked_at"] is not None
         assert (await program.get("/api/v1/organization")).status_code == 401
+
+    async def test_an_organization_has_a_limited_number_of_keys(
+        self, place: SessionHarness, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        identity = place.services.identity
+        other = await identity.create_organization("Limited")
+        monkeypatch.setattr(service, "MAX_KEYS", 1)
+        first = await identity.create_key(other.id, "first")
+        with pytest.raises(TooManyKeys):
+            await identity.create_key(other.id, "second")
+        await identity.revoke_key(first.key.key_id)
+        await identity.create_key(other.id, "second")
 
     async def test_a_key_cannot_manage_keys(self, place: SessionHarness) -> None:
         issued = await place.services.identity.create_key(place.organization.id, "program")
@@ -174,6 +203,25 @@ class TestActivity:
             assert made.status_code == 201, made.text
             assert await follower.wait(60)
             assert not await quiet.wait(0)
+
+    async def test_the_stream_ends_with_its_key(
+        self, place: SessionHarness, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(activity, "HEARTBEAT_S", 0.05)
+        issued = await place.services.identity.create_key(place.organization.id, "follower")
+        program = AppHarness(place.services, place.kiln.asgi, key=issued.text)
+        parts: list[bytes] = []
+        following = asyncio.ensure_future(program.get_in_parts("/api/v1/activity", parts))
+
+        async def has_begun() -> bool:
+            return any(b"heartbeat" in part for part in parts)
+
+        await wait_until(has_begun)
+        await place.services.identity.revoke_key(issued.key.key_id)
+        await following
+        assert parts[-1].startswith(b"event: error")
+        assert b"revoked" in parts[-1]
+        await program.client.aclose()
 
 
 class TestSource:

@@ -25,6 +25,7 @@ from framekiln.identity.model import Caller
 from framekiln.identity.signatures.scope import RequestTarget
 from framekiln.kit.errors import NotFound
 from framekiln.kit.ids import OrganizationId, parse_uuid
+from framekiln.links.errors import LinkExpired
 from framekiln.links.model import Link
 from framekiln.pipelines.model.pipeline import ReviewId
 from framekiln.settings import Settings
@@ -134,6 +135,22 @@ async def review_link(request: Request) -> OpenedReview | None:
     )
     await services.quotas.count_request(link.organization_id)
     return OpenedReview(link, review_id)
+
+
+async def require_open_review(request: Request, link: Link, review_id: ReviewId) -> None:
+    """Raise `LinkExpired` unless the task of a link waits for a decision."""
+    reviews = services_of(request).pipelines.reviews
+    if await reviews.find_open_file(link.organization_id, review_id) is None:
+        raise LinkExpired("this link has ended: the review task is decided or over")
+
+
+async def require_still_valid(request: Request) -> None:
+    """Raise `Unauthenticated` if the key or session of a long response has ended meanwhile."""
+    services, text = services_of(request), bearer_text(request)
+    if text is None:
+        await services.sessions.authenticate(cookie_of(request, SESSION_COOKIE))
+    else:
+        await services.identity.authenticate(text)
 
 
 async def media_reader(request: Request) -> AsyncIterator[Reader]:

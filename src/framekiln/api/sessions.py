@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 from uuid import UUID
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from framekiln.api.auth import (
     REVIEW_COOKIE,
@@ -14,6 +14,7 @@ from framekiln.api.auth import (
     SessionCaller,
     cookie_name,
     cookie_of,
+    require_open_review,
     review_link,
     services_of,
 )
@@ -21,10 +22,11 @@ from framekiln.api.bodies import json_body, parse_json, read_bytes, read_json
 from framekiln.api.origins import refuse_other_page, require_own_host, require_own_page
 from framekiln.api.review_links import review_of
 from framekiln.api.v1.tokens import SignedUrl, SignUrl, sign
-from framekiln.identity.errors import SessionMissing
+from framekiln.identity.errors import SessionExists, SessionMissing
 from framekiln.identity.model import Caller, IssuedSession
-from framekiln.kit.errors import InvalidInput
+from framekiln.kit.errors import InvalidInput, Unauthenticated
 from framekiln.links.errors import LinkNotFound
+from framekiln.links.model import Link
 from framekiln.settings import Settings
 
 router = APIRouter(tags=["sessions"])
@@ -52,6 +54,9 @@ class ReviewLinkToken(BaseModel):
     """The token of a review link, which stands behind `#link=` in its address."""
 
     token: str
+    replaces_session: bool = Field(
+        default=False, description="End the session of a user who is logged in."
+    )
 
 
 class ReviewSession(BaseModel):
@@ -121,7 +126,8 @@ async def log_in_with_code(request: Request, response: Response) -> SessionView:
     """Start a session with the code of a login link, which works once."""
     _require_own_login(request)
     body = await read_json(request, LoginCode, max_bytes=MAX_BODY_BYTES)
-    issued = await services_of(request).sessions.log_in_with_code(body.code)
+    client = request.client.host if request.client else None
+    issued = await services_of(request).sessions.log_in_with_code(body.code, client=client)
     return await _begin(request, response, issued)
 
 
@@ -131,7 +137,11 @@ async def log_in_with_code(request: Request, response: Response) -> SessionView:
     summary="Open a review link",
 )
 async def open_review_link(request: Request, response: Response) -> ReviewSession:
-    """Let this browser see and decide one review task; it ends the session, if there is one."""
+    """Let this browser see and decide one review task.
+
+    A session of a user ends only if the request says so: whoever follows a link has not asked for
+    a logout.
+    """
     _require_own_login(request)
     services = services_of(request)
     body = await read_json(request, ReviewLinkToken, max_bytes=MAX_BODY_BYTES)
@@ -139,6 +149,9 @@ async def open_review_link(request: Request, response: Response) -> ReviewSessio
     review_id = review_of(link)
     if review_id is None:
         raise LinkNotFound("this link leads to media, not to a review task")
+    await require_open_review(request, link, review_id)
+    if not body.replaces_session:
+        await _require_no_session(request, link)
     await _end_session(request, response)
     lifetime_s = int((link.expires_at - services.clock.now()).total_seconds())
     _set_cookie(
@@ -154,7 +167,20 @@ async def get_review_session(request: Request, response: Response) -> ReviewSess
     opened = await review_link(request)
     if opened is None:
         raise SessionMissing("no review link was opened in this browser")
+    await require_open_review(request, opened.link, opened.review_id)
     return ReviewSession(review_id=opened.review_id, expires_at=opened.link.expires_at)
+
+
+async def _require_no_session(request: Request, link: Link) -> None:
+    try:
+        found = await services_of(request).sessions.authenticate(cookie_of(request, SESSION_COOKIE))
+    except Unauthenticated:
+        return
+    raise SessionExists(
+        f"you are logged in to {found.organization.name}, and the link would log you out: send it"
+        " again with replaces_session",
+        is_same_organization=found.organization.id == link.organization_id,
+    )
 
 
 def _require_own_login(request: Request) -> None:

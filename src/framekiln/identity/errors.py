@@ -45,6 +45,18 @@ class LoginFailed(Unauthenticated):
     code = "login_failed"
 
 
+class SessionExists(Conflict):
+    """Somebody else is logged in; `is_same_organization` says whether they may do it, too."""
+
+    code = "session_exists"
+
+
+class TooManyKeys(Conflict):
+    """The organization has as many valid keys as it may have."""
+
+    code = "too_many_keys"
+
+
 class TooManyAttempts(RateLimited):
     """Too many logins have failed from here; the right password has to wait, too."""
 

@@ -71,6 +71,11 @@ class Caller:
         """The key that owns newly created resources; None for users."""
         return self.api_key.id if self.api_key else None
 
+    @property
+    def user_id(self) -> UserId | None:
+        """The user; None for programs."""
+        return self.user.id if self.user else None
+
 
 @dataclass(frozen=True)
 class IssuedKey:

@@ -22,6 +22,7 @@ from framekiln.identity.errors import (
     KeyUnknown,
     OrganizationNameTaken,
     OrganizationNotFound,
+    TooManyKeys,
 )
 from framekiln.identity.keys import hash_key, is_same_hash, make_key, parse_key
 from framekiln.identity.model import MAX_NAME_CHARS, ApiKey, Caller, IssuedKey, Organization
@@ -31,6 +32,9 @@ from framekiln.kit.ids import ApiKeyId, OrganizationId, new_uuid
 DEFAULT_ORGANIZATION = "default"
 FIRST_KEY_NAME = "first key"
 OPERATOR_KEY_NAME = "FRAMEKILN_API_KEY"
+
+MAX_KEYS = 200
+"""Valid ones of one organization."""
 
 CACHE_FOR = timedelta(seconds=5)
 CACHE_SIZE = 4096
@@ -135,6 +139,11 @@ class Identity:
         async with self._database.transaction() as connection:
             if await store.find_organization(connection, organization_id) is None:
                 raise _no_organization(organization_id)
+            if await store.count_valid_keys(connection, organization_id) >= MAX_KEYS:
+                raise TooManyKeys(
+                    f"this organization has {MAX_KEYS} keys, and no more are allowed: revoke one"
+                    " that is not used"
+                )
             return await self._issue(connection, organization_id, name)
 
     async def issue_temporary_key(self, organization_id: OrganizationId, name: str) -> IssuedKey:

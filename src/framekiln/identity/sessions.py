@@ -39,6 +39,9 @@ EXTEND_EVERY: Final = timedelta(days=1)
 TOKEN_BYTES: Final = 32
 MAX_TOKEN_CHARS: Final = 128
 
+# What attempts with codes are counted under. It is no e-mail address.
+_ANY_CODE: Final = "login code"
+
 Pause = Callable[[float], Awaitable[object]]
 
 
@@ -87,12 +90,17 @@ class Sessions:
             raise _login_failed()
         return await self._begin(found, source=source)
 
-    async def log_in_with_code(self, code: str) -> IssuedSession:
+    async def log_in_with_code(self, code: str, *, client: str | None = None) -> IssuedSession:
         """Start a session with the code of a login link, which works once."""
-        async with self._database.transaction() as connection:
-            found = await user_store.take_login_code(
-                connection, hash_key(code), now=self._clock.now()
-            )
+        source = network_of(client)
+        with self._place_of(source):
+            await self._count_attempt(_ANY_CODE, source)
+            async with self._database.transaction() as connection:
+                found = await user_store.take_login_code(
+                    connection, hash_key(code), now=self._clock.now()
+                )
+                if found is not None:
+                    await user_store.reset_login_attempts(connection, _ANY_CODE, source)
         if found is None:
             raise _link_used()
         return await self._begin(found)
@@ -151,8 +159,8 @@ class Sessions:
             wait_s = math.ceil(tried.wait(now).total_seconds())
             if wait_s > 0:
                 raise TooManyAttempts(
-                    f"too many logins with this e-mail address have failed from your network or"
-                    f" browser: wait {wait_s} s",
+                    f"too many logins with this {_counted_name(email)} have failed from your"
+                    f" network or browser: wait {wait_s} s",
                     retry_after_s=wait_s,
                 )
             failures = await user_store.count_login_attempts(
@@ -188,6 +196,10 @@ class Sessions:
             return
         async with self._database.transaction() as connection:
             await user_store.extend_session(connection, token_hash, expires_at=now + LIFETIME)
+
+
+def _counted_name(email: str) -> str:
+    return "kind of link" if email == _ANY_CODE else "e-mail address"
 
 
 def _login_failed() -> LoginFailed:

@@ -167,6 +167,17 @@ async def list_keys(connection: Connection, organization_id: OrganizationId) -> 
     return [_key(row) for row in await cursor.fetchall()]
 
 
+async def count_valid_keys(connection: Connection, organization_id: OrganizationId) -> int:
+    """Return how many keys of an organization are not revoked."""
+    cursor = await connection.execute(
+        "SELECT count(*) AS found FROM api_key WHERE organization_id = %s AND revoked_at IS NULL",
+        [organization_id],
+    )
+    row = await cursor.fetchone()
+    assert row is not None
+    return int(row["found"])
+
+
 async def touch_key(
     connection: Connection, key: ApiKeyId, *, now: datetime, every: timedelta
 ) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 from uuid import UUID
 
 from framekiln.identity.signatures.scope import Scope, split_path
-from framekiln.kit.ids import ApiKeyId, OrganizationId
+from framekiln.kit.ids import ApiKeyId, OrganizationId, UserId
 
 LinkId = NewType("LinkId", UUID)
 
@@ -104,5 +104,8 @@ class NewLink:
 
     organization_id: OrganizationId
     api_key_id: ApiKeyId | None
+    """The key that it depends on."""
     target: LinkTarget
+    user_id: UserId | None = None
+    """The user that it depends on: it is gone when that user leaves the organization."""
     lifetime: timedelta = DEFAULT_LIFETIME

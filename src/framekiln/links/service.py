@@ -80,7 +80,9 @@ class Links:
         async with self._database.connection() as connection:
             link = await store.find_link(connection, token.link_id)
             if link is None:
-                raise LinkNotFound("what this link leads to no longer exists")
+                raise LinkNotFound(
+                    "this link no longer exists: its user or its organization was deleted"
+                )
             is_revoked = link.revoked_at is not None
             if not is_revoked and link.api_key_id is not None:
                 owner = await find_initiator(connection, link.organization_id, link.api_key_id)

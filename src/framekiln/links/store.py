@@ -17,8 +17,9 @@ async def insert_link(
     """Add a link."""
     cursor = await connection.execute(
         """
-        INSERT INTO link (id, organization_id, api_key_id, segments, params, created_at, expires_at)
-        VALUES (%(id)s, %(organization_id)s, %(api_key_id)s, %(segments)s, %(params)s,
+        INSERT INTO link (id, organization_id, api_key_id, user_id, segments, params, created_at,
+                          expires_at)
+        VALUES (%(id)s, %(organization_id)s, %(api_key_id)s, %(user_id)s, %(segments)s, %(params)s,
                 %(created_at)s, %(expires_at)s)
         RETURNING *
         """,
@@ -26,6 +27,7 @@ async def insert_link(
             "id": link_id,
             "organization_id": new.organization_id,
             "api_key_id": new.api_key_id,
+            "user_id": new.user_id,
             "segments": list(new.target.segments),
             "params": Jsonb({name: list(values) for name, values in new.target.params.items()}),
             "created_at": now,

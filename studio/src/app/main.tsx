@@ -8,7 +8,14 @@ import { useEffect, useState } from "preact/hooks";
 import { useActivity } from "../lib/activity.ts";
 import { isDisconnected } from "../lib/events.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
-import { findSession, logOut, reviewLink, session } from "../lib/session.ts";
+import {
+  findSession,
+  logOut,
+  openReviewLink,
+  reviewLink,
+  session,
+  waitingLink,
+} from "../lib/session.ts";
 import { Link } from "../ui/parts.tsx";
 import { Home } from "./home.tsx";
 import { Login } from "./login.tsx";
@@ -34,6 +41,7 @@ function App(): JSX.Element {
   useActivity(Boolean(session.value));
   if (session.value === undefined) return <p class="login quiet">Loading…</p>;
   if (session.value === null) return reviewLink.value ? <Reviewer /> : <Login />;
+  if (waitingLink.value !== null) return <OtherOrganization token={waitingLink.value} />;
   return (
     <div class="app">
       <Navigation email={session.value.user.email} organization={session.value.organization.name} />
@@ -46,6 +54,34 @@ function App(): JSX.Element {
         <Current name={place.value.page} />
       </div>
     </div>
+  );
+}
+
+/** For a user who follows a review link of an organization to which they do not belong. */
+function OtherOrganization({ token }: { token: string }): JSX.Element {
+  const { user, organization } = session.value!;
+  return (
+    <main class="login" id="main">
+      <section class="card stack">
+        <h1>Open the review link?</h1>
+        <p>
+          You are logged in to {organization.name} as {user.email}. This link belongs to another
+          organization, and opening it logs you out.
+        </p>
+        <button type="button" class="primary" onClick={() => void openReviewLink(token, true)}>
+          Log out and open the link
+        </button>
+        <button
+          type="button"
+          onClick={() => {
+            waitingLink.value = null;
+            goTo("/", { replace: true });
+          }}
+        >
+          Stay logged in
+        </button>
+      </section>
+    </main>
   );
 }
 

@@ -78,13 +78,11 @@ function OneReview({ id }: { id: string }): JSX.Element {
   const [decided, setDecided] = useState<Review | null>(null);
   const loaded = useLoad(async () => {
     const review = await request("get", "/api/v1/pipeline-reviews/{review_id}", { path });
-    // A link does not show the film any longer once the task is decided.
-    if (reviewLink.value && review.status !== "pending") return { review, film: null };
     const inputs = await request("get", "/api/v1/pipeline-reviews/{review_id}/inputs", { path });
     const listed = await request("get", "/api/v1/files/{file_id}/frame-times", {
       path: { file_id: inputs.file.id },
     });
-    return { review, film: { inputs, frames: new FrameTimes(listed as never) } };
+    return { review, inputs, frames: new FrameTimes(listed as never) };
   }, [id]);
   return (
     <Page
@@ -98,9 +96,10 @@ function OneReview({ id }: { id: string }): JSX.Element {
       }
     >
       <Show of={loaded}>
-        {({ review: before, film }) => {
+        {({ review: before, ...film }) => {
           const review = decided ?? before;
-          const isShown = film !== null && !(reviewLink.value && review.status !== "pending");
+          // A link ends with the decision.
+          const isShown = !(reviewLink.value && review.status !== "pending");
           return (
             <>
               {review.status !== "pending" && <Decided review={review} />}

@@ -1,7 +1,7 @@
 /** Who is logged in. */
 
 import { effect, signal } from "@preact/signals";
-import { client, isLoggedOut, problemOf } from "./api.ts";
+import { client, FramekilnError, isLoggedOut, problemOf } from "./api.ts";
 import type { Problem, ResultOf } from "./api.ts";
 
 export type Session = ResultOf<"get", "/session">;
@@ -11,6 +11,8 @@ export const session = signal<Session | null | undefined>(undefined);
 
 /** What the review link of this browser allows, if nobody is logged in. */
 export const reviewLink = signal<ResultOf<"get", "/session/review"> | null>(null);
+/** The token of a review link that would end the session: the user decides. */
+export const waitingLink = signal<string | null>(null);
 /** Why a review link does not work. */
 export const reviewLinkProblem = signal<Problem | null>(null);
 
@@ -34,6 +36,10 @@ export async function findSession(): Promise<void> {
     session.value = null;
     return;
   }
+  await readSession();
+}
+
+async function readSession(): Promise<void> {
   try {
     session.value = await client.request("get", "/session");
   } catch {
@@ -41,12 +47,19 @@ export async function findSession(): Promise<void> {
   }
 }
 
-async function openReviewLink(token: string): Promise<void> {
+/** A link alone ends no session. Whoever is logged in to its organization needs none. */
+export async function openReviewLink(token: string, replacesSession = false): Promise<void> {
   history.replaceState(null, "", location.pathname);
+  waitingLink.value = null;
   try {
-    reviewLink.value = await client.request("post", "/login/review", { body: { token } });
+    const body = { token, replaces_session: replacesSession };
+    reviewLink.value = await client.request("post", "/login/review", { body });
     localStorage.setItem(REVIEW_FLAG, "1");
   } catch (error) {
+    if (error instanceof FramekilnError && error.code === "session_exists") {
+      waitingLink.value = error.details["is_same_organization"] === true ? null : token;
+      return readSession();
+    }
     reviewLinkProblem.value = problemOf(error);
   }
   session.value = null;

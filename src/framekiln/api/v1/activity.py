@@ -1,15 +1,17 @@
 """GET /api/v1/activity: tells pages that show lists of an organization when to read them again."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
 from framekiln.api import sse
-from framekiln.api.auth import AuthenticatedCaller, services_of
+from framekiln.api.auth import AuthenticatedCaller, require_still_valid, services_of
 from framekiln.api.progress import HEARTBEAT_S, take_stream_place
 from framekiln.db.notify import Notifications
+from framekiln.kit.errors import Unauthenticated
 from framekiln.kit.ids import OrganizationId
 
 router = APIRouter(prefix="/api/v1", tags=["organization"])
@@ -36,9 +38,16 @@ async def _events(
     async with notifications.follow(f"organization:{organization_id}") as follower:
         # A page that has just connected again does not know what it has missed.
         yield sse.event("changed", {})
+        checked_at_s = time.monotonic()
         while not await request.is_disconnected():
-            if await follower.wait(HEARTBEAT_S):
-                yield sse.event("changed", {})
+            is_changed = await follower.wait(HEARTBEAT_S)
+            if time.monotonic() - checked_at_s >= HEARTBEAT_S:
+                try:
+                    await require_still_valid(request)
+                except Unauthenticated as error:
+                    yield sse.error_event(error.message)
+                    return
+                checked_at_s = time.monotonic()
+            yield sse.event("changed" if is_changed else "heartbeat", {})
+            if is_changed:
                 await asyncio.sleep(PAUSE_S)
-            else:
-                yield sse.event("heartbeat", {})

@@ -50,7 +50,7 @@ class CreateLink(RequestBody):
     )
     scope: Literal["api_key", "organization"] = Field(
         default="api_key",
-        description="Whether the link ends when the key that makes it is revoked.",
+        description="Whether the link ends with the key or user that makes it.",
     )
 
 
@@ -85,6 +85,7 @@ async def create_link(
     new = NewLink(
         organization_id=caller.organization.id,
         api_key_id=caller.api_key_id if body.scope == "api_key" else None,
+        user_id=caller.user_id if body.scope == "api_key" else None,
         target=target,
         lifetime=timedelta(seconds=body.expires_in_s),
     )

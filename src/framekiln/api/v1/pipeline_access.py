@@ -9,7 +9,15 @@ from uuid import UUID
 
 from fastapi import Depends, Header, Request
 
-from framekiln.api.auth import AuthenticatedCaller, caller, review_link
+from framekiln.api.auth import (
+    AuthenticatedCaller,
+    OpenedReview,
+    caller,
+    require_open_review,
+    review_link,
+    services_of,
+)
+from framekiln.api.origins import SAFE_METHODS
 from framekiln.identity.model import Caller
 from framekiln.kit.errors import NotFound
 from framekiln.kit.ids import OrganizationId, parse_uuid
@@ -60,7 +68,20 @@ async def review_access(request: Request, review_id: str) -> ReviewAccess:
         return ReviewAccess(found.organization.id, wanted, Reviewer.of(found))
     if opened.review_id != wanted:
         raise ReviewNotFound(f"there is no review {wanted}")
-    return ReviewAccess(opened.link.organization_id, wanted, Reviewer("link", opened.link.id))
+    return await _link_access(request, opened)
+
+
+async def _link_access(request: Request, opened: OpenedReview) -> ReviewAccess:
+    """Return the access by a link, which ends with the decision.
+
+    Whoever decided by this link may send the decision again, because a response may be lost.
+    """
+    organization_id, reviewer = opened.link.organization_id, Reviewer("link", opened.link.id)
+    reviews = services_of(request).pipelines.reviews
+    review = await reviews.get(organization_id, opened.review_id)
+    if request.method in SAFE_METHODS or review.decided_by != reviewer:
+        await require_open_review(request, opened.link, opened.review_id)
+    return ReviewAccess(organization_id, opened.review_id, reviewer)
 
 
 ReviewCaller = Annotated[ReviewAccess, Depends(review_access)]

@@ -93,6 +93,7 @@ async def create_review_link(
         NewLink(
             organization_id=caller.organization.id,
             api_key_id=caller.api_key_id,
+            user_id=caller.user_id,
             target=review_target(review.id),
             lifetime=timedelta(seconds=body.expires_in_s),
         )
