@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 
@@ -13,7 +14,7 @@ from framekiln.preview.frame_cache import FrameCache
 from framekiln.preview.frame_thread import FrameThread
 from tests.support.examples import EXAMPLES, Example
 from tests.support.looks import decode_frames
-from tests.support.previews import PreviewClient, differing_frames, open_preview
+from tests.support.previews import PORT, PreviewClient, differing_frames, open_preview
 from tests.support.sounds import decode_audio
 from tests.support.timeouts import FILM_LIMITS, TIMEOUT_S
 
@@ -130,6 +131,21 @@ async def test_requests_for_other_hosts_or_of_other_origins_are_refused(
     assert (await page.http.get("/composition", headers=embedded)).status_code == 403
     form = {"Content-Type": "text/plain"}
     assert (await page.http.put("/data", content=b"{}", headers=form)).status_code == 400
+
+
+async def test_whoever_does_not_know_the_token_sees_nothing(page: PreviewClient) -> None:
+    url = page.access.url.partition("/?")[0]
+    cookie = f"framekiln_preview_{PORT}"
+    async with httpx.AsyncClient(transport=page.transport, base_url=url) as stranger:
+        for path in ("/", "/composition", "/events", "/?token=x", f"/?token={'x' * 43}"):
+            assert (await stranger.get(path)).status_code == 403, path
+        for value in ("x", "", '"'):
+            answer = await stranger.get("/composition", headers={"Cookie": f"{cookie}={value}"})
+            assert answer.status_code == 403
+        entered = await stranger.get(page.access.url)
+        assert (entered.status_code, entered.headers["location"]) == (303, "/")
+        assert "HttpOnly" in entered.headers["set-cookie"]
+        assert (await stranger.get("/")).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from framekiln.engine.film import open_renderer
 from framekiln.engine.film_order import FilmOrder
 from framekiln.preview.frame_thread import FrameThread
 from framekiln.preview.model import FilmChoice
-from framekiln.preview.server import make_app
+from framekiln.preview.server import PreviewAccess, make_app
 from framekiln.preview.service import Preview, PreviewSettings
 from framekiln.settings import Settings
 from tests.support.timeouts import FILM_LIMITS, TIMEOUT_S
@@ -32,9 +32,10 @@ class PreviewClient:
 
     def __init__(self, preview: Preview) -> None:
         self.preview = preview
-        transport = httpx.ASGITransport(make_app(preview, PORT))
+        self.access = PreviewAccess(PORT)
+        self.transport = httpx.ASGITransport(make_app(preview, PORT, self.access))
         url = f"http://127.0.0.1:{PORT}"
-        self.http = httpx.AsyncClient(transport=transport, base_url=url, timeout=TIMEOUT_S)
+        self.http = httpx.AsyncClient(transport=self.transport, base_url=url, timeout=TIMEOUT_S)
 
     async def composition(self) -> dict[str, Any]:
         response = await self.http.get("/composition")
@@ -68,6 +69,7 @@ async def open_preview(
         await preview.start()
         client = PreviewClient(preview)
         async with client.http:
+            await client.http.get(client.access.url)
             yield client
     finally:
         await preview.close()

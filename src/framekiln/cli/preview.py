@@ -35,7 +35,7 @@ from framekiln.engine.page.render_data import render_data_json
 from framekiln.kit.account import AccountUnusable
 from framekiln.kit.errors import InvalidInput
 from framekiln.preview.model import DataForm, FilmChoice, JsonObject, PreviewInput
-from framekiln.preview.server import HOST, make_app
+from framekiln.preview.server import HOST, PreviewAccess, make_app
 from framekiln.preview.service import Preview, PreviewSettings
 from framekiln.preview.watched_files import WatchedFiles
 from framekiln.settings import Settings
@@ -182,8 +182,9 @@ async def _serve(
 ) -> None:
     opened = Preview(reader, settings, data)
     port = sockets[0].getsockname()[1]
+    access = PreviewAccess(port)
     config = uvicorn.Config(
-        make_app(opened, port),
+        make_app(opened, port, access),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -192,10 +193,9 @@ async def _serve(
         proxy_headers=False,
         timeout_graceful_shutdown=_LAST_ANSWERS_WITHIN_S,
     )
-    url = f"http://{HOST}:{port}/"
-    typer.echo(f"{reader.name}: {url} (Ctrl-C ends)", err=True)
+    typer.echo(f"{reader.name}: {access.url} (Ctrl-C ends)", err=True)
     if opens_browser and _has_display():
-        await asyncio.to_thread(webbrowser.open, url)
+        await asyncio.to_thread(webbrowser.open, access.url)
     starting = asyncio.create_task(opened.start())
     try:
         await PreviewServer(config, opened).serve(sockets)

@@ -1,19 +1,29 @@
 """The HTTP side of the preview: for browsers of this machine, and for its own page only.
 
 Any page on the web can send requests to a local port. So a request must name this server as its
-host (a name that was rebound to 127.0.0.1 is refused), and must not come from another origin.
+host (a name that was rebound to 127.0.0.1 is refused), and must not come from another origin. Other
+users of the machine can connect, too. So the address has a token, which becomes a cookie.
 """
 
 import asyncio
+import hmac
 import json
+import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final, TypeVar, get_args
 
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import (
+    FileResponse,
+    JSONResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -56,11 +66,45 @@ _MAX_BODY_BYTES: Final = MAX_DATA_BYTES + 1024
 T = TypeVar("T")
 
 
-class OwnPagesOnly:
-    """Refuses requests for other hosts and from other origins; adds headers to all responses."""
+class PreviewAccess:
+    """The secret of a preview: in the address that the command prints, then in a cookie."""
 
-    def __init__(self, app: ASGIApp, port: int) -> None:
+    def __init__(self, port: int) -> None:
+        self._token = secrets.token_urlsafe(32)
+        # Cookies belong to a host, with all its ports.
+        self._cookie = f"framekiln_preview_{port}"
+        self.url = f"http://{HOST}:{port}/?token={self._token}"
+
+    def entry(self, scope: Scope) -> Response | None:
+        """Return the response to the printed address, which sets the cookie; None for others."""
+        asked = QueryParams(scope["query_string"]).get("token")
+        if scope["path"] != "/" or asked is None or not self._is_token(asked):
+            return None
+        response = RedirectResponse("/", 303, headers={"Cache-Control": "no-store"})
+        response.set_cookie(self._cookie, self._token, path="/", httponly=True, samesite="lax")
+        return response
+
+    def is_allowed(self, headers: Headers) -> bool:
+        """Whether a request has the cookie."""
+        try:
+            found = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
+        except CookieError:
+            return False
+        return found is not None and self._is_token(found.value)
+
+    def _is_token(self, text: str) -> bool:
+        return hmac.compare_digest(text.encode(), self._token.encode())
+
+
+class OwnPagesOnly:
+    """Refuses requests for other hosts, from other origins and without the secret.
+
+    It adds headers to all responses.
+    """
+
+    def __init__(self, app: ASGIApp, port: int, access: PreviewAccess) -> None:
         self._app = app
+        self._access = access
         self._hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,8 +119,15 @@ class OwnPagesOnly:
             await send(message)
 
         refusal = self._refusal(scope)
-        app = self._app if refusal is None else problem_response(refusal)
+        app: ASGIApp | None = None if refusal is None else problem_response(refusal)
+        app = app or self._access.entry(scope) or self._checked_app(Headers(scope=scope))
         await app(scope, receive, send_with_headers)
+
+    def _checked_app(self, headers: Headers) -> ASGIApp:
+        if self._access.is_allowed(headers):
+            return self._app
+        message = "open the address that `framekiln preview` printed, with its token"
+        return problem_response(Forbidden(message))
 
     def _refusal(self, scope: Scope) -> Forbidden | None:
         headers = Headers(scope=scope)
@@ -91,7 +142,7 @@ class OwnPagesOnly:
         return None
 
 
-def make_app(preview: Preview, port: int) -> ASGIApp:
+def make_app(preview: Preview, port: int, access: PreviewAccess) -> ASGIApp:
     """Return the application for the page of a preview."""
     routes = PreviewRoutes(preview)
     app = Starlette(
@@ -109,7 +160,7 @@ def make_app(preview: Preview, port: int) -> ASGIApp:
         ],
         exception_handlers={FramekilnError: _on_error, ClientDisconnect: _on_disconnect},
     )
-    return OwnPagesOnly(app, port)
+    return OwnPagesOnly(app, port, access)
 
 
 class PreviewRoutes:
