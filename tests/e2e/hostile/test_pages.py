@@ -74,6 +74,11 @@ GREEDY = {
         " kept.push(canvas) }, 1)",
         "400 MiB of memory",
     ),
+    "workers": (
+        "const idle = URL.createObjectURL(new Blob(['onmessage = () => {}']));"
+        " setInterval(() => { for (let i = 0; i < 50; i++) new Worker(idle) }, 1)",
+        "(300 threads|400 MiB of memory)",
+    ),
     "windows": ("setInterval(() => open('about:blank', '', 'noopener'), 1)", "20 processes"),
     "files": (
         "navigator.storage.getDirectory().then(async (folder) => { for (let i = 0; ; i++) {"
