@@ -15,8 +15,9 @@ import pytest
 
 from framekiln.capture.page import FrameSize
 from framekiln.engine.film_plan import FilmPlan, FilmSlice, cut_slices
+from framekiln.jobs.model import JobContext
 from framekiln.renders.cache import RETENTION, PartCache, RenderCache
-from framekiln.renders.model import Render, TakenRenderSlice, slice_key
+from framekiln.renders.model import Render, TakenRenderSlice, render_prefix, slice_key
 from framekiln.timeline import Timeline
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import AppHarness, open_app
@@ -113,6 +114,19 @@ async def cached_count(app: AppHarness) -> int:
         row = await cursor.fetchone()
     assert row is not None
     return int(row["n"])
+
+
+async def queued_kinds(app: AppHarness, render: Render) -> list[str]:
+    async with app.services.database.connection() as connection:
+        cursor = await connection.execute(
+            "SELECT task_name FROM procrastinate_jobs WHERE args->>'render_id' = %s",
+            (str(render.id),),
+        )
+        return [row["task_name"] for row in await cursor.fetchall()]
+
+
+def film_job(*, attempt: int) -> JobContext:
+    return JobContext(1, "render.film", {}, attempt)
 
 
 async def test_variants_share_the_slices_that_are_equal(
@@ -284,3 +298,39 @@ async def test_a_link_begun_by_a_dead_worker_is_completed_by_another(
         last = await work.take_slice(render, job_id=1, after=0)
         assert last is not None
         assert not await reuse.finish_slice_from_cache(render, last, plan), "it has no digest"
+
+
+async def test_the_planner_copies_cached_parts_at_once_and_a_late_planner_none(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    async with open_app(postgres, tmp_path / "data", template=TEMPLATE) as app:
+        services, work = app.services, app.services.render_worker
+        render = (await video_of(app, await create_video(app, plain_config(duration=8)))).render
+        owner = render.organization_id
+        plan = FilmPlan(SIZE, TIMELINE, (), ("beware",), sound_digest="sha256:sound")
+        for digest in ("sha256:a", "sha256:sound"):
+            await services.blobs.put(f"org/{owner}/part", digest.encode())
+            await services.part_cache.add(owner, digest, key=f"org/{owner}/part", record={})
+        await work.start(render.id, job_id=1, attempt=1)
+        reuse = RenderCache(work, services.blobs, services.part_cache)
+        slices, digests = cut_slices(TIMELINE), ["sha256:a", "sha256:b"]
+        await reuse.save_plan(render, plan, slices, digests, job=film_job(attempt=2))
+        await reuse.save_plan(render, plan, slices, digests, job=film_job(attempt=1))
+
+        [done] = await services.renders.finished_slices(render.id)
+        assert (done.number, done.record["reused"], done.record["warnings"]) == (
+            0,
+            "slice",
+            ["beware"],
+        )
+        stored = await services.renders.get(owner, render.id)
+        assert stored.sound_key is not None
+        prefix = render_prefix(owner, render.id)
+        blobs = {each.key async for each in services.blobs.list(prefix)}
+        assert blobs == {render.source_key, done.blob_key, stored.sound_key}
+        assert await services.blobs.get(done.blob_key) == b"sha256:a"
+        taken = await work.take_slice(render, job_id=1, after=None)
+        assert taken is not None
+        assert (taken.slice.number, taken.digest) == (1, "sha256:b")
+        assert await work.finish_slice(taken, blob_key="none", record={})
+        assert sorted(await queued_kinds(app, render)) == ["render.film", "render.join"]

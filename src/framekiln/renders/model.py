@@ -223,6 +223,11 @@ def sound_key(render: Render, *, job_id: int, attempt: int) -> str:
     return f"{_prefix(render)}/sound-{job_id}-{attempt}.mp4"
 
 
+def copied_slice_key(render: Render, *, number: int, job_id: int, attempt: int) -> str:
+    """Return the key of a slice that the planner copies; never that of `slice_key`."""
+    return f"{_prefix(render)}/slices/{number}-again-{job_id}-{attempt}.mp4"
+
+
 def output_key(render: Render, *, attempt: int) -> str:
     """Return the key of the output; another attempt has another one."""
     return f"{_prefix(render)}/output-{attempt}.{container_of(render.request.output)}"
@@ -286,3 +291,17 @@ class FinishedSlice:
     number: int
     blob_key: str
     record: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class CopiedParts:
+    """What the planner of a render has copied from the cache."""
+
+    slices: tuple[FinishedSlice, ...] = ()
+    sound_key: str | None = None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of all copies."""
+        sound = () if self.sound_key is None else (self.sound_key,)
+        return (*(each.blob_key for each in self.slices), *sound)

@@ -1,5 +1,6 @@
 """The SQL of cached parts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -35,15 +36,41 @@ async def find_and_touch(
         {"organization_id": organization_id, "digest": digest, "now": now},
     )
     row = await cursor.fetchone()
-    if row is None:
-        return None
-    return CachedPart(
-        organization_id=organization_id,
-        digest=digest,
-        blob_key=row["blob_key"],
-        byte_size=row["byte_size"],
-        record=row["record"],
+    return None if row is None else _part(row)
+
+
+async def find_all_and_touch(
+    connection: Connection,
+    organization_id: OrganizationId,
+    digests: Sequence[str],
+    *,
+    now: datetime,
+    touched_before: datetime,
+) -> dict[str, CachedPart]:
+    """Return cached parts by digest, and record the use of those not used since then."""
+    wanted = {"organization_id": organization_id, "digests": list(digests)}
+    # Another transaction that has locked a row records its use.
+    await connection.execute(
+        """
+        WITH stale AS (
+            SELECT organization_id, digest FROM kept_part
+            WHERE organization_id = %(organization_id)s AND digest = ANY(%(digests)s)
+                AND used_at < %(touched_before)s
+            FOR NO KEY UPDATE SKIP LOCKED)
+        UPDATE kept_part SET used_at = %(now)s FROM stale
+        WHERE kept_part.organization_id = stale.organization_id
+            AND kept_part.digest = stale.digest
+        """,
+        {**wanted, "now": now, "touched_before": touched_before},
     )
+    cursor = await connection.execute(
+        """
+        SELECT * FROM kept_part
+        WHERE organization_id = %(organization_id)s AND digest = ANY(%(digests)s)
+        """,
+        wanted,
+    )
+    return {row["digest"]: _part(row) for row in await cursor.fetchall()}
 
 
 async def insert(connection: Connection, part: CachedPart, *, now: datetime) -> bool:
@@ -104,3 +131,13 @@ async def delete_unused(
         {"used_before": used_before, "max_bytes": max_bytes, "limit": limit},
     )
     return [row["blob_key"] for row in await cursor.fetchall()]
+
+
+def _part(row: dict[str, Any]) -> CachedPart:
+    return CachedPart(
+        organization_id=OrganizationId(row["organization_id"]),
+        digest=row["digest"],
+        blob_key=row["blob_key"],
+        byte_size=row["byte_size"],
+        record=row["record"],
+    )

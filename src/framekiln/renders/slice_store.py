@@ -18,19 +18,33 @@ async def insert(
     render_id: RenderId,
     slices: Sequence[FilmSlice],
     digests: Sequence[str | None] = (),
+    finished: Sequence[FinishedSlice] = (),
 ) -> None:
-    """Insert the slices of a planned render."""
-    async with connection.cursor() as cursor:
-        await cursor.executemany(
-            """
-            INSERT INTO render_slice (render_id, number, first_frame, frame_count, digest)
-            VALUES (%s, %s, %s, %s, %s)
-            """,
-            [
-                (render_id, each.number, each.first_frame, each.frame_count, digest)
-                for each, digest in zip_longest(slices, digests)
-            ],
+    """Insert the slices of a planned render; some may be finished already."""
+    done = {each.number: each for each in finished}
+    rows = [
+        (
+            each.number,
+            each.first_frame,
+            each.frame_count,
+            digest,
+            "done" if each.number in done else "todo",
+            done[each.number].blob_key if each.number in done else None,
+            Jsonb(done[each.number].record) if each.number in done else None,
         )
+        for each, digest in zip_longest(slices, digests)
+    ]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    await connection.execute(
+        """
+        INSERT INTO render_slice
+            (render_id, number, first_frame, frame_count, digest, status, blob_key, record)
+        SELECT %s, * FROM unnest(
+            %s::integer[], %s::integer[], %s::integer[], %s::text[], %s::text[], %s::text[],
+            %s::jsonb[])
+        """,
+        (render_id, *columns),
+    )
 
 
 async def release(connection: Connection, render_id: RenderId, *, job_id: int) -> int:

@@ -147,7 +147,7 @@ class SliceWorker:
         cache, attempt = self.services.cache, self.job.attempt
         if self._wait(cache.complete_from_cache(self.render, plan, digest=whole, attempt=attempt)):
             return None
-        self._wait(self.services.worker.save_plan(self.render, plan, slices, digests.slices))
+        self._wait(cache.save_plan(self.render, plan, slices, digests.slices, job=self.job))
         return plan
 
     def _take(self, *, after: int | None) -> TakenRenderSlice | None:

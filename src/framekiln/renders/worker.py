@@ -29,6 +29,7 @@ from framekiln.renders import slice_store, store
 from framekiln.renders.events import RenderEvents
 from framekiln.renders.jobs import film_job, join_job, sound_job
 from framekiln.renders.model import (
+    CopiedParts,
     FinishedSlice,
     Render,
     RenderResult,
@@ -42,6 +43,8 @@ MAX_TAKES: Final = 3
 """A slice that was taken this often, by workers that died, fails its render."""
 MAX_OPEN_ATTEMPTS: Final = 5
 """So does a render that was started this often without a plan."""
+
+NOTHING_COPIED: Final = CopiedParts()
 
 log = structlog.get_logger(__name__)
 
@@ -108,18 +111,29 @@ class RenderWorker:
         plan: FilmPlan,
         slices: Sequence[FilmSlice],
         digests: Sequence[str | None] = (),
-    ) -> None:
-        """Store the plan and its slices; queue the sound and another worker."""
+        copied: CopiedParts = NOTHING_COPIED,
+    ) -> bool:
+        """Store the plan, its slices and what was copied; queue the sound and another worker.
+
+        False when the render has ended or another worker has planned it.
+        """
         async with self._locked(render.id) as (connection, current):
             if current is None or current.status.is_terminal or current.plan is not None:
-                return
+                return False
             if not await self._count_minutes(connection, render, plan):
-                return
+                return False
             await store.set_plan(connection, render.id, plan.as_json())
-            await slice_store.insert(connection, render.id, slices, digests)
-            if not plan.has_page_audio:
+            await slice_store.insert(connection, render.id, slices, digests, copied.slices)
+            if copied.sound_key is not None:
+                await store.set_sound(
+                    connection, render.id, copied.sound_key, digest=plan.sound_digest
+                )
+                await self._queue_join_if_complete(connection, render)
+            elif not plan.has_page_audio:
                 await self._jobs.defer(connection, sound_job(render))
-            await self._queue_further_worker(connection, render, free=len(slices))
+            free = len(slices) - len(copied.slices)
+            await self._queue_further_worker(connection, render, free=free)
+            return True
 
     async def take_slice(
         self, render: Render, *, job_id: int, after: int | None
