@@ -11,17 +11,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from operator import attrgetter
 from typing import Any, Final
 
-from framekiln.composition.layers import (
-    LayerState,
-    LayerStateCache,
-    ResolvedLayer,
-    ResolvedTimeline,
-)
+from framekiln.composition.layers import ResolvedLayer, ResolvedTimeline
 from framekiln.composition.layers.values import (
-    AudioLayer,
     FilterLayer,
     GroupLayer,
     HtmlLayer,
@@ -38,6 +31,7 @@ from framekiln.engine.assets import TrackedAssets
 from framekiln.engine.audio_clips import LayerAudioClip
 from framekiln.engine.engine_version import engine_version
 from framekiln.engine.film_plan import FilmSlice
+from framekiln.engine.layers.frame_digests import FRAME_DIGESTS
 from framekiln.engine.layers.geometry import is_static
 from framekiln.engine.layers.painter_context import PainterContext
 from framekiln.kit.canonical_json import sha256_digest
@@ -49,11 +43,6 @@ from framekiln.timeline import Timeline
 _PLAIN: Final = Layer(path="", id="")
 _RESOLVED_FIELDS: Final = ("path", "id", "name", "start", "trim", "on_error", "opacity")
 _UNUSED_FIELDS: Final = ("file", "fallback_file", "sound", "speed", "loop", "freeze", "layers")
-# The fields of a state besides its source time and its partner.
-_APPEARANCE_FIELDS: Final = tuple(
-    each.name for each in fields(LayerState) if each.name not in ("source_s", "dissolve")
-)
-_appearance_of: Final = attrgetter(*_APPEARANCE_FIELDS)
 _TIMELESS: Final = (TextLayer, ShapeLayer, FilterLayer, GroupLayer, SequenceLayer)
 # Scripts, also in iframes, may use real randomness or depend on earlier frames.
 _DYNAMIC: Final = re.compile(
@@ -94,14 +83,15 @@ class SliceDigests:
     def _layers(self, layers: Sequence[ResolvedLayer], slice_: FilmSlice) -> Iterator[str]:
         """Yield the inputs of a stack of layers, bottom first."""
         seen = [
-            (layer, states)
+            (layer, frames)
             for layer in layers
-            if (states := list(visible_states(layer, slice_))) != []
+            if (frames := FRAME_DIGESTS.of(layer, slice_, has_time=self._has_time(layer)))
         ]
         places = {layer.id: place for place, (layer, _) in enumerate(seen)}
-        for layer, states in seen:
-            yield f"\n{self._layer_facts(layer, slice_)}"
-            yield from _frames(layer, states, places, has_time=self._has_time(layer))
+        for layer, frames in seen:
+            yield f"\n{self._layer_facts(layer, slice_)}\n{frames.digest}"
+            # Where a partner of a dissolve is in the stack.
+            yield repr([places.get(each) for each in frames.partners])
             if isinstance(layer.layer, GroupLayer | SequenceLayer):
                 yield "\n("
                 yield from self._layers(layer.children, slice_)
@@ -152,8 +142,7 @@ class SliceDigests:
         drawn = self.context.drawings.get(layer.id)
         if drawn is None:
             return None
-        pixels = hashlib.sha256(drawn.sheet.tobytes()).hexdigest()
-        return (drawn.size, drawn.area, drawn.sheet.shape, pixels)
+        return (drawn.size, drawn.area, drawn.sheet.shape, drawn.digest)
 
     def _has_time(self, layer: ResolvedLayer) -> bool:
         """Whether the source time affects what is visible."""
@@ -187,37 +176,6 @@ def _without_resolved_fields(value: Layer, *, is_still: bool) -> Layer:
     if is_still:
         settled["transitions"] = ()
     return replace(value, **settled)
-
-
-def visible_states(layer: ResolvedLayer, slice_: FilmSlice) -> Iterator[tuple[int, LayerState]]:
-    """Yield the frames in which a layer is visible, numbered from the start of the slice."""
-    if isinstance(layer.layer, AudioLayer):
-        return
-    states = LayerStateCache(layer)
-    first = max(slice_.first_frame, layer.first_frame)
-    for number in range(first, min(slice_.end_frame, layer.end_frame)):
-        state = states.at(Fraction(number) / layer.fps)
-        if state.is_visible and state.opacity > 0 and state.scale > 0:
-            yield number - slice_.first_frame, state
-
-
-def _frames(
-    layer: ResolvedLayer,
-    states: Sequence[tuple[int, LayerState]],
-    places: dict[str, int],
-    *,
-    has_time: bool,
-) -> Iterator[str]:
-    """Yield the inputs that differ between frames."""
-    before: object = None
-    for number, state in states:
-        dissolve = state.dissolve
-        mixed = dissolve and (places.get(dissolve.partner_id), dissolve.weight, dissolve.is_coming)
-        appearance = (_appearance_of(state), mixed)
-        yield f"\n{number} {state.source_s if has_time else ''}"
-        if appearance != before:
-            yield repr(appearance)
-        before = appearance
 
 
 def sound_digest(

@@ -4,10 +4,12 @@ All snippets are in one page. They are measured there and packed on sheets of th
 that hundreds need only a few screenshots. The page is opened on first use.
 """
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import ceil
 from typing import Any, Final
 
@@ -54,6 +56,11 @@ class RasterImage:
     area: Rect
     """The area of the pixels, in CSS pixels from the box's corner."""
     overflows: bool = False
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of its pixels."""
+        return hashlib.sha256(np.ascontiguousarray(self.sheet)).hexdigest()
 
 
 class TooLargeToDraw(CompositionFailed):

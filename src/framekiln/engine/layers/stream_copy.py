@@ -20,8 +20,8 @@ from framekiln.composition.layers.boxes import WHOLE
 from framekiln.composition.layers.geometry import Flip
 from framekiln.composition.layers.values import Extension, VideoLayer
 from framekiln.engine.film_plan import FilmSlice
-from framekiln.engine.layers.digests import visible_states
 from framekiln.engine.layers.fetched_sources import FetchedSources
+from framekiln.engine.layers.frame_digests import visible_states
 from framekiln.engine.layers.geometry import CanvasBox, canvas_box, is_static, is_upright
 from framekiln.media.encode.film_encoder import VideoSettings
 from framekiln.media.remux.coded_source import SessionCopies
