@@ -22,7 +22,7 @@ from typing import Final
 from framekiln.capture.browser_limits import BrowserLimits
 from framekiln.capture.cdp import CdpConnection
 from framekiln.capture.errors import BrowserDied, BrowserMissing
-from framekiln.capture.process_tree import ProcessTree, descendants, lower_priority, process_type
+from framekiln.capture.process_tree import ProcessTree, lower_priority
 from framekiln.capture.sandbox import (
     Confinement,
     chromium_environment,
@@ -140,9 +140,11 @@ class Browser:
             lower_priority(self.pid)
 
     def helper_processes(self) -> frozenset[int]:
-        """Return its running processes that serve all pages; a page suffers if one is killed."""
-        pids = descendants(self.pid)
-        return frozenset(pid for pid in pids if process_type(pid) in _HELPER_TYPES)
+        """Return its running processes that serve all pages; a page suffers if one is killed.
+
+        Their ids are those of its own namespace, if it has one.
+        """
+        return self.processes.of_types(_HELPER_TYPES)
 
     @contextmanager
     def name_cause(self) -> Iterator[None]:

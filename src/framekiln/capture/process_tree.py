@@ -1,7 +1,7 @@
 """The processes of one Chromium, read from `/proc`: which there are, and what they use."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -61,6 +61,11 @@ class ProcessTree:
     def statuses(self) -> list[ProcessStatus]:
         """Return the state of each process that has not ended."""
         return [status for folder in self._folders() if (status := _read(folder)) is not None]
+
+    def of_types(self, kinds: Collection[str]) -> frozenset[int]:
+        """Return the ids of the processes of these types, such as `gpu-process`."""
+        folders = self._folders()
+        return frozenset(int(each.name) for each in folders if _type_of(each) in kinds)
 
     def cpu_seconds(self) -> float:
         """Return the CPU time of the processes that are running now."""
@@ -129,8 +134,12 @@ def processes_of_type(leader: int, kind: str) -> Iterator[int]:
 
 def process_type(pid: int) -> str | None:
     """Return the type that Chromium gave the process; None for any other process."""
+    return _type_of(_PROC / str(pid))
+
+
+def _type_of(folder: Path) -> str | None:
     try:
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        command = (folder / "cmdline").read_bytes()
     except OSError:
         return None
     # Forked from the zygote, a renderer has its arguments in one string, separated by spaces.
