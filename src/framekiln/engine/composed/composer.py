@@ -59,13 +59,18 @@ class FrameComposer:
         )
         self._states: MotionStates | None = None
         self._frame = 0
+        # Of the frame before, and of this one.
         self._placed: dict[int, tuple[Hashable, PlacedPicture | None]] = {}
         self._groups: dict[int, _Group] = {}
+        self._used: set[int] = set()
+        self._grouped: set[int] = set()
 
     def prepare(self, first_frame: int, count: int) -> MotionStates:
         """Read the states of frames, and draw what they show."""
         self._states = self._page.states(first_frame, count)
         self._redraws.forget()
+        self._placed.clear()
+        self._groups.clear()
         wanted: dict[tuple[int, float, float], _ShownLayer] = {}
         for frame in range(first_frame, first_frame + count):
             for shown in self._shown(self._states.of(frame)):
@@ -97,7 +102,11 @@ class FrameComposer:
                 if each.layer.is_redrawn
             ],
         )
-        return list(self._stack(shown, movers, depth=0, opacity=1.0))
+        self._used, self._grouped = set(), set()
+        items = self._stack(shown, movers, depth=0, opacity=1.0)
+        self._placed = {at: each for at, each in self._placed.items() if at in self._used}
+        self._groups = {at: each for at, each in self._groups.items() if at in self._grouped}
+        return items
 
     def _shown(self, movers: Sequence[MoverState]) -> list[_ShownLayer]:
         shown = []
@@ -154,13 +163,16 @@ class FrameComposer:
                 for part in parts
                 if isinstance(part, PictureItem)
             ]
-        group = self._groups.setdefault(mover, _Group(self._canvas))
-        return group.items(mover, parts, opacity)
+        self._grouped.add(mover)
+        if mover not in self._groups:
+            self._groups[mover] = _Group(self._canvas)
+        return self._groups[mover].items(mover, parts, opacity)
 
     def _item(
         self, shown: _ShownLayer, movers: Sequence[MoverState], opacity: float
     ) -> PictureItem | None:
         layer, number = shown.layer, shown.layer.number
+        self._used.add(number)
         footage, drawing = None, None
         assert self._states is not None
         content: Hashable = (shown.scale, shown.phase)

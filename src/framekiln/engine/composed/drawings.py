@@ -1,6 +1,10 @@
-"""Pictures of layers, each drawn once in each scale and phase that frames need."""
+"""Pictures of layers, drawn in each scale and phase that frames need.
 
-from collections.abc import Iterator, Sequence
+The pixels of a drawing depend on layer, scale and phase alone, never on what else was drawn before:
+every worker makes the same ones, in whatever order slices are rendered.
+"""
+
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from math import ceil, floor
 from typing import Final, TypeAlias
@@ -8,6 +12,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from framekiln.compositor.picture import Picture, Rgba, picture_of_premultiplied
+from framekiln.compositor.rect import PixelRect
 from framekiln.engine.composed.drawing_page import DrawingPage
 from framekiln.engine.composed.errors import NotComposable
 from framekiln.engine.composed.page_layers import Box, LayerContent, PageLayer
@@ -16,6 +21,7 @@ from framekiln.engine.composed.page_layers import Box, LayerContent, PageLayer
 SCALES: Final = (1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
 _CLOSE: Final = 1.03
 _MAX_TILES: Final = 12
+# In one slice; drawings of earlier slices are kept as far as there is room.
 _MAX_PIXELS: Final = 64_000_000
 
 
@@ -40,6 +46,8 @@ class Drawing:
 
 Wanted: TypeAlias = tuple[PageLayer, float, float]
 """A layer, its scale, and the fraction of a pixel by which it is drawn further right."""
+DrawingKey: TypeAlias = tuple[int, float, float]
+"""The same with the number of the layer."""
 
 
 def scale_for(needed: float) -> float:
@@ -51,22 +59,56 @@ def scale_for(needed: float) -> float:
 
 
 class Drawings:
-    """All drawings of a film, made on first use."""
+    """The drawings of a slice, made on first use, and those of earlier slices."""
 
-    def __init__(self, page: DrawingPage) -> None:
+    def __init__(self, page: DrawingPage, *, max_pixels: int = _MAX_PIXELS) -> None:
         self._page = page
-        self._made: dict[tuple[int, float, float], Drawing | None] = {}
-        self._pixels = 0
+        self._max_pixels = max_pixels
+        self._made: dict[DrawingKey, Drawing | None] = {}
+        """Those used last come last."""
+        self._companions: dict[float, dict[int, tuple[PageLayer, ...]]] = {}
+
+    @property
+    def pixels(self) -> int:
+        """The size of all that is kept."""
+        return sum(each.rgba.size // 4 for each in self._made.values() if each is not None)
 
     def prepare(self, wanted: Sequence[Wanted]) -> None:
-        """Draw what is missing; layers that lie apart are drawn together."""
+        """Draw what a slice needs and is missing; layers that lie apart are drawn together."""
+        keys = {(layer.number, scale, phase) for layer, scale, phase in wanted}
+        for key in keys & self._made.keys():
+            self._made[key] = self._made.pop(key)
         missing = [each for each in wanted if (each[0].number, *each[1:]) not in self._made]
-        for shot in _shots(missing, self._page):
+        for shot in self._shots(missing):
             self._take(shot)
+            self._make_room(keys)
 
     def get(self, layer: PageLayer, scale: float, phase: float) -> Drawing | None:
         """Return a prepared drawing; None if it is empty."""
         return self._made[layer.number, scale, phase]
+
+    def _make_room(self, wanted: Set[DrawingKey]) -> None:
+        while self.pixels > self._max_pixels:
+            oldest = next(iter(self._made))
+            if oldest in wanted:
+                raise NotComposable("its layers are too large together")
+            del self._made[oldest]
+
+    def _shots(self, missing: Sequence[Wanted]) -> Iterable["_Shot"]:
+        shots: dict[DrawingKey, _Shot] = {}
+        for layer, scale, phase in missing:
+            together = self._together(layer, scale)
+            key = (together[0].number, scale, phase)
+            area = area_beyond(layer, scale, self._page, moves=bool(layer.chain))
+            shot = shots.setdefault(key, _Shot(together, scale, phase, area))
+            shot.missing.append(layer)
+        return shots.values()
+
+    def _together(self, layer: PageLayer, scale: float) -> tuple[PageLayer, ...]:
+        """Return the layers that are drawn with this one, always the same."""
+        if scale not in self._companions:
+            self._companions[scale] = _companions(self._page, scale)
+        return self._companions[scale][layer.number]
 
     def _take(self, shot: "_Shot") -> None:
         width, height = self._page.size.width_px, self._page.size.height_px
@@ -74,50 +116,55 @@ class Drawings:
         left, top = corners[0]
         right, bottom = (max(edges) for edges in zip(*corners, strict=True))
         whole = np.zeros((bottom - top + height, right - left + width, 4), np.uint8)
-        numbers = [layer.number for layer in shot.layers]
+        numbers, frame = [layer.number for layer in shot.layers], shot.layers[0].frame
         for x, y in corners:
             corner = (x - shot.phase, y)
-            pixels = self._page.draw(numbers, shot.frame, scale=shot.scale, corner=corner)
+            pixels = self._page.draw(numbers, frame, scale=shot.scale, corner=corner)
             whole[y - top :, x - left :][:height, :width] = pixels[:height]
-        for layer in shot.layers:
-            drawing = cut_drawing(
-                whole, (left, top), shot.scale, layer if len(shot.layers) > 1 else None
-            )
+        for layer in shot.missing:
+            box = _ink_box(layer, shot.scale)
+            drawing = cut_drawing(whole, (left, top), shot.scale, box)
             self._made[layer.number, shot.scale, shot.phase] = drawing
-            self._pixels += 0 if drawing is None else drawing.rgba.size // 4
-        if self._pixels > _MAX_PIXELS:
-            raise NotComposable("its layers are too large together")
 
 
 @dataclass
 class _Shot:
-    layers: list[PageLayer]
-    frame: int
+    layers: tuple[PageLayer, ...]
     scale: float
     phase: float
     area: Box | None
     """The pixels to draw, in its scale; None for those of the window."""
-
-    def can_take(self, wanted: Wanted, area: Box | None) -> bool:
-        layer, scale, phase = wanted
-        return (
-            self.area is None
-            and area is None
-            and (self.frame, self.scale, self.phase) == (layer.frame, scale, phase)
-            and all(are_apart(layer.ink, other.ink) for other in self.layers)
-        )
+    missing: list[PageLayer] = field(default_factory=list)
+    """Those whose drawings are kept."""
 
 
-def _shots(wanted: Sequence[Wanted], page: DrawingPage) -> Iterator[_Shot]:
-    shots: list[_Shot] = []
-    for layer, scale, phase in wanted:
-        area = area_beyond(layer, scale, page, moves=bool(layer.chain))
-        shot = next((each for each in shots if each.can_take((layer, scale, phase), area)), None)
-        if shot is None:
-            shots.append(_Shot([layer], layer.frame, scale, phase, area))
+def _companions(page: DrawingPage, scale: float) -> dict[int, tuple[PageLayer, ...]]:
+    """Return for each layer all that are drawn with it: they lie apart, inside of the window."""
+    groups: list[list[PageLayer]] = []
+    for layer in page.layers.layers:
+        if layer.footage is not None or layer.is_redrawn:
+            continue
+        is_whole = area_beyond(layer, scale, page, moves=bool(layer.chain)) is None
+        box = _ink_box(layer, scale)
+        for group in groups if is_whole else ():
+            others = [_ink_box(other, scale) for other in group]
+            if (
+                group[0].frame == layer.frame
+                and area_beyond(group[0], scale, page, moves=bool(group[0].chain)) is None
+                and all(box.intersection(other).is_empty for other in others)
+            ):
+                group.append(layer)
+                break
         else:
-            shot.layers.append(layer)
-    yield from shots
+            groups.append([layer])
+    return {layer.number: tuple(group) for group in groups for layer in group}
+
+
+def _ink_box(layer: PageLayer, scale: float) -> PixelRect:
+    """Return the pixels that a layer may draw on; text may be drawn further right by a phase."""
+    left, top, right, bottom = (edge * scale for edge in layer.ink)
+    is_text = layer.baseline is not None
+    return PixelRect(floor(left), floor(top), ceil(right) + is_text, ceil(bottom))
 
 
 def area_beyond(
@@ -153,13 +200,13 @@ def tiles(area: Box | None, width: int, height: int) -> list[tuple[int, int]]:
 
 
 def cut_drawing(
-    pixels: Rgba, corner: tuple[int, int], scale: float, layer: PageLayer | LayerContent | None
+    pixels: Rgba, corner: tuple[int, int], scale: float, box: PixelRect | None = None
 ) -> Drawing | None:
-    """Return the drawing of one layer without empty edges, with an even corner."""
+    """Return the drawing inside of a box without empty edges, with an even corner."""
     x, y = corner
-    if layer is not None:
-        left, top = (max(0, floor(edge * scale)) for edge in layer.ink[:2])
-        right, bottom = (max(0, ceil(edge * scale)) for edge in layer.ink[2:])
+    if box is not None:
+        left, top = max(0, box.left - x), max(0, box.top - y)
+        right, bottom = max(0, box.right - x), max(0, box.bottom - y)
         pixels, x, y = pixels[top:bottom, left:right], x + left, y + top
     alpha = pixels[..., 3]
     rows, columns = np.flatnonzero(alpha.any(axis=1)), np.flatnonzero(alpha.any(axis=0))

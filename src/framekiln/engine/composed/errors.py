@@ -12,5 +12,9 @@ class NotComposable(Exception):
         self.reasons = reasons
 
 
+class LayersNotDrawn(NotComposable):
+    """Chromium failed to draw layers; a new tab may succeed."""
+
+
 class ComposedFramesDiffer(Exception):
     """A composed frame does not look like Chromium's; the slice must be filmed."""

@@ -82,7 +82,7 @@ class Redraws:
             )
         for each in changed:
             inside = _inside(pixels, corner, each)
-            drawing = None if inside is None else cut_drawing(*inside, scale, None)
+            drawing = None if inside is None else cut_drawing(*inside, scale)
             self._made[each.layer.number] = (each.key, drawing)
 
     def _draw_tiles(

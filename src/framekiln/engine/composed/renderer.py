@@ -23,7 +23,11 @@ from framekiln.compositor.scene import Scene
 from framekiln.engine.audio_clips import AudioClips, PageAudio
 from framekiln.engine.composed.composer import FrameComposer
 from framekiln.engine.composed.drawing_page import open_drawing_page
-from framekiln.engine.composed.errors import ComposedFramesDiffer, NotComposable
+from framekiln.engine.composed.errors import (
+    ComposedFramesDiffer,
+    LayersNotDrawn,
+    NotComposable,
+)
 from framekiln.engine.composed.proof import check, checked_frames
 from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod, StillMoment
 from framekiln.engine.film_plan import CaptureRecord, FilmDigests, FilmPlan, FilmSlice
@@ -91,10 +95,13 @@ class ComposedRenderer:
         self._filmed_reason, self._has_differed = self._obstacle, False
         if self._obstacle is None:
             try:
-                self._compose(slice_, path, shown)
+                self._compose_again_if_needed(slice_, path, shown)
             except (NotComposable, ComposedFramesDiffer) as reason:
                 self._filmed_reason = str(reason)
                 self._has_differed = isinstance(reason, ComposedFramesDiffer)
+                if self._composer is None:
+                    # The page itself cannot be composed, and so none of its slices.
+                    self._obstacle = str(reason)
                 log.info("film.slice_not_composed", slice=slice_.number, reason=str(reason))
                 self._reopen_film(slice_.first_frame)
             else:
@@ -140,16 +147,22 @@ class ComposedRenderer:
             has_differed=self._has_differed,
         )
 
+    def _compose_again_if_needed(self, slice_: FilmSlice, path: Path, shown: OnFrame) -> None:
+        """Compose a slice; after a failure that may pass, once more with a new tab."""
+        try:
+            self._compose(slice_, path, shown)
+        except LayersNotDrawn as reason:
+            log.info("film.layers_drawn_again", slice=slice_.number, reason=str(reason))
+            self._layer_stack.close()
+            self._composer = None
+            self._reopen_film(slice_.first_frame)
+            self._compose(slice_, path, shown)
+
     def _opened_composer(self) -> FrameComposer:
-        """Return the composer; if the page has to be filmed, remember why."""
         if self._composer is None:
-            try:
-                page = self._layer_stack.enter_context(
-                    open_drawing_page(self._order, self._browser, self.plan, self._limits)
-                )
-            except NotComposable as reason:
-                self._obstacle = str(reason)
-                raise
+            page = self._layer_stack.enter_context(
+                open_drawing_page(self._order, self._browser, self.plan, self._limits)
+            )
             self._composer = FrameComposer(page)
         return self._composer
 
@@ -217,7 +230,7 @@ def _drawing_failures() -> Iterator[None]:
         # A new browser may do better.
         raise
     except FramekilnError as error:
-        raise NotComposable(f"its layers could not be drawn: {error.message}") from error
+        raise LayersNotDrawn(f"its layers could not be drawn: {error.message}") from error
 
 
 def film_obstacles(order: FilmOrder, film: PageRenderer) -> tuple[str, ...]:
