@@ -141,12 +141,30 @@ MISLEADING = """<style>body { margin: 0; font: 60px "DejaVu Sans" } p { margin: 
   @keyframes fade { from { opacity: .2 } }</style><div id="box"></div><p>Hidden</p>"""
 
 
-def test_a_slice_that_looks_different_is_filmed(browser: Browser, tmp_path: Path) -> None:
-    composed = make(order(MISLEADING), browser, tmp_path / "composed.mp4")
-    make(order(MISLEADING, PageMethod.FILMED), browser, tmp_path / "filmed.mp4")
+def slow(html: str, method: PageMethod = PageMethod.COMPOSED) -> FilmOrder:
+    """Return a film of two slices, of 20 and 10 frames."""
+    return replace(order(html, method), fps=Fraction(5), duration_ms=6000)
+
+
+def test_slices_that_look_different_are_filmed(browser: Browser, tmp_path: Path) -> None:
+    composed = make(slow(MISLEADING), browser, tmp_path / "composed.mp4")
+    make(slow(MISLEADING, PageMethod.FILMED), browser, tmp_path / "filmed.mp4")
     assert composed.record.composed_frames == 0
     assert "SSIM" in str(composed.record.filmed_reason)
     assert (tmp_path / "composed.mp4").read_bytes() == (tmp_path / "filmed.mp4").read_bytes()
+
+
+def test_a_slice_after_one_that_looks_different_may_be_composed(
+    browser: Browser, tmp_path: Path
+) -> None:
+    # Nothing of both is seen in the second slice.
+    html = (
+        MISLEADING
+        + """<i></i><style>i { position: fixed; inset: 0; background: #246;
+      animation: cover 4s steps(1) both } @keyframes cover { from { visibility: hidden } }"""
+    )
+    made = make(slow(html), browser, tmp_path / "film.mp4")
+    assert (made.record.composed_frames, made.record.filmed_reason) == (10, None)
 
 
 class AssetsOnce:

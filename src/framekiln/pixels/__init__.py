@@ -1,5 +1,5 @@
-"""Colour conversion, blending and warping of 8-bit images: the same bytes on every processor.
+"""Colour conversion, blending, warping and comparison of 8-bit images, the same on every processor.
 
-`conversion`, `blend` and `warp` are the interface. They use `kernel.c` if it was built, and
-`numpy_kernel` otherwise; both give the same bytes. Knows no files, codecs or frames.
+`conversion`, `blend`, `warp` and `comparison` are the interface. They use `kernel.c` if it was
+built, and `numpy_kernel` otherwise; both give the same bytes. Knows no files, codecs or frames.
 """

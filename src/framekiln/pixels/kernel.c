@@ -1,4 +1,4 @@
-/* Colour conversion, blending and warping of 8-bit images: the same bytes on every processor.
+/* Colour conversion, blending, warping and comparison of 8-bit images: the same on every processor.
  *
  * `numpy_kernel.py` does the same in numpy; a test compares both for every colour. The compiler
  * vectorizes these loops, so they are kept simple: no tables, no branches inside. Nothing is
@@ -560,4 +560,110 @@ EXPORT EACH_PROCESSOR void framekiln_warp(plane source, int source_width, int so
         warp_upright(source, source_width, source_height, *map, extends, width, height, out);
     else
         warp_turned(source, source_width, source_height, *map, extends, width, height, out);
+}
+
+/* ---- Comparison: sums over square blocks, of which the last ones may be partial ------------------ */
+
+/* Adds to four numbers for each block: both sums, the sum of all squares, that of the products. The
+ * side divides BLOCK. */
+EXPORT EACH_PROCESSOR void framekiln_block_sums(plane one, plane other, int width, int height,
+                                                int side, uint32_t *sums)
+{
+    uint32_t ones[BLOCK], others[BLOCK], squares[BLOCK], products[BLOCK];
+    int across = (width + side - 1) / side;
+    for (int top = 0; top < height; top += side) {
+        int rows = height - top < side ? height - top : side;
+        for (int left = 0; left < width; left += BLOCK) {
+            int columns = width - left < BLOCK ? width - left : BLOCK;
+            for (int x = 0; x < columns; x++)
+                ones[x] = others[x] = squares[x] = products[x] = 0;
+            for (int row = top; row < top + rows; row++) {
+                const uint8_t *restrict as = one.data + row * one.stride + left;
+                const uint8_t *restrict bs = other.data + row * other.stride + left;
+                for (int x = 0; x < columns; x++) {
+                    uint32_t a = as[x], b = bs[x];
+                    ones[x] += a;
+                    others[x] += b;
+                    squares[x] += a * a + b * b;
+                    products[x] += a * b;
+                }
+            }
+            for (int x = 0; x < columns; x++) {
+                uint32_t *to = sums + 4 * (top / side * across + (left + x) / side);
+                to[0] += ones[x];
+                to[1] += others[x];
+                to[2] += squares[x];
+                to[3] += products[x];
+            }
+        }
+    }
+}
+
+#define NEAR 2 /* pixels in each direction */
+
+INLINE uint8_t larger(uint8_t a, uint8_t b)
+{
+    return a > b ? a : b;
+}
+
+INLINE uint8_t smaller(uint8_t a, uint8_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The range of `columns` columns in the rows around one row; those outside of the plane repeat. */
+INLINE void range_of_rows(plane values, int row, int height, int left, int columns,
+                          uint8_t *restrict low, uint8_t *restrict high)
+{
+    const uint8_t *rows[2 * NEAR + 1];
+    for (int at = 0; at <= 2 * NEAR; at++) {
+        int near = row + at - NEAR;
+        near = near < 0 ? 0 : near >= height ? height - 1 : near;
+        rows[at] = values.data + near * values.stride + left;
+    }
+    const uint8_t *a = rows[0], *b = rows[1], *c = rows[2], *d = rows[3], *e = rows[4];
+    for (int x = 0; x < columns; x++) {
+        low[x] = smaller(smaller(smaller(a[x], b[x]), smaller(c[x], d[x])), e[x]);
+        high[x] = larger(larger(larger(a[x], b[x]), larger(c[x], d[x])), e[x]);
+    }
+}
+
+/* How far pixels of one plane lie outside of the range of the 5x5 pixels of the other around them:
+ * adds to one number for each block. */
+EXPORT EACH_PROCESSOR void framekiln_outside_sums(plane one, plane other, int width, int height,
+                                                  int side, uint32_t *sums)
+{
+    uint8_t low[BLOCK + 2 * NEAR], high[BLOCK + 2 * NEAR];
+    uint16_t outside[BLOCK];
+    int across = (width + side - 1) / side;
+    for (int top = 0; top < height; top += side) {
+        int rows = height - top < side ? height - top : side;
+        for (int left = 0; left < width; left += BLOCK) {
+            int columns = width - left < BLOCK ? width - left : BLOCK;
+            int first = left < NEAR ? 0 : left - NEAR, begin = first - left + NEAR;
+            int last = left + columns + NEAR > width ? width : left + columns + NEAR;
+            int end = last - left + NEAR;
+            for (int x = 0; x < columns; x++)
+                outside[x] = 0;
+            for (int row = top; row < top + rows; row++) {
+                range_of_rows(other, row, height, first, last - first, low + begin, high + begin);
+                for (int x = 0; x < begin; x++)
+                    low[x] = low[begin], high[x] = high[begin];
+                for (int x = end; x < columns + 2 * NEAR; x++)
+                    low[x] = low[end - 1], high[x] = high[end - 1];
+                const uint8_t *restrict values = one.data + row * one.stride + left;
+                for (int x = 0; x < columns; x++) {
+                    uint8_t least = smaller(smaller(smaller(low[x], low[x + 1]),
+                                                    smaller(low[x + 2], low[x + 3])), low[x + 4]);
+                    uint8_t most = larger(larger(larger(high[x], high[x + 1]),
+                                                 larger(high[x + 2], high[x + 3])), high[x + 4]);
+                    uint8_t inside = larger(least, smaller(most, values[x]));
+                    uint8_t apart = (uint8_t)(larger(inside, values[x]) - smaller(inside, values[x]));
+                    outside[x] = (uint16_t)(outside[x] + apart);
+                }
+            }
+            for (int x = 0; x < columns; x++)
+                sums[top / side * across + (left + x) / side] += outside[x];
+        }
+    }
 }

@@ -59,6 +59,8 @@ def library() -> ctypes.CDLL | None:
             *3 * (side,),
             NativePlane,
         ),
+        "framekiln_block_sums": (NativePlane, NativePlane, *3 * (side,), ctypes.c_void_p),
+        "framekiln_outside_sums": (NativePlane, NativePlane, *3 * (side,), ctypes.c_void_p),
     }.items():
         function = getattr(found, name)
         function.argtypes, function.restype = arguments, None

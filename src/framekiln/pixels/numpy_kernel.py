@@ -179,3 +179,28 @@ def _rounded_position(position: _Numbers) -> tuple[_Numbers, _Numbers]:
     """Return the pixel before the position, and the share of the one after it, of 256."""
     rounded = position + (1 << 23)
     return rounded >> 32, (rounded >> 24) & 255
+
+
+def block_sums(one: Pixels, other: Pixels, side: int) -> NDArray[np.uint32]:
+    """Return both sums, the sum of all squares, and that of the products, for each block."""
+    a, b = one.astype(np.int64), other.astype(np.int64)
+    parts = [_in_blocks(part, side) for part in (a, b, a * a + b * b, a * b)]
+    return np.stack(parts, axis=-1).astype(np.uint32)
+
+
+def outside_sums(one: Pixels, other: Pixels, side: int) -> NDArray[np.uint32]:
+    """Return for each block how far pixels lie outside of the range of the other's 5x5 pixels."""
+    height, width = other.shape
+    padded = np.pad(other, 2, "edge")
+    rows = [padded[at : at + height] for at in range(5)]
+    low, high = np.minimum.reduce(rows), np.maximum.reduce(rows)
+    low = np.minimum.reduce([low[:, at : at + width] for at in range(5)])
+    high = np.maximum.reduce([high[:, at : at + width] for at in range(5)])
+    inside = np.clip(one, low, high)
+    return _in_blocks(np.abs(one.astype(np.int64) - inside), side).astype(np.uint32)
+
+
+def _in_blocks(values: _Numbers, side: int) -> _Numbers:
+    rows, columns = (np.arange(0, length, side) for length in values.shape)
+    sums: _Numbers = np.add.reduceat(np.add.reduceat(values, rows, axis=0), columns, axis=1)
+    return sums

@@ -4,15 +4,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from framekiln.capture.framebuffer import Pixels
 from framekiln.compositor.picture import Picture, Plane
 from framekiln.engine.composed.errors import ComposedFramesDiffer
 from framekiln.engine.film_plan import FilmSlice
 from framekiln.pixels.colours import BT709_LIMITED
+from framekiln.pixels.comparison import block_sizes, block_sums, outside_sums
 from framekiln.pixels.conversion import Planes, bgra_to_yuv420, rgba_to_yuv420, yuv_to_rgba
 
 MIN_SSIM: Final = 0.98
@@ -21,8 +20,6 @@ MAX_BLOCK: Final = 8.0
 neighbours: Chromium moves glyphs to whole rows of pixels, so text may lie one pixel apart.
 """
 
-# The side of the square of neighbours.
-_NEAR: Final = 5
 _SEED: Final = 15
 _RANDOM_FRAMES: Final = 3
 _MAX_BOUNDARIES: Final = 12
@@ -30,8 +27,6 @@ _BLOCK: Final = 16
 _SSIM_BLOCK: Final = 8
 _C1: Final = (0.01 * 255) ** 2
 _C2: Final = (0.03 * 255) ** 2
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -61,13 +56,18 @@ def checked_frames(slice_: FilmSlice, changes: list[int]) -> frozenset[int]:
 def compare(composed: Picture, filmed: Pixels) -> Likeness:
     """Compare a composed frame with Chromium's, in the planes that are encoded.
 
-    Planes of a video may hold colours that screens, and so Chromium, cannot show: these are brought
-    to the nearest that can be seen.
+    Planes of a video may hold colours that screens, and so Chromium, cannot show: frames that are
+    not close are compared once more with these brought to the nearest that can be seen.
     """
     height, width = filmed.shape[:2]
-    planes = Planes.empty(width, height)
-    bgra_to_yuv420(filmed, planes)
-    ours, theirs = _seen(Planes(composed.y, composed.u, composed.v)), _seen(planes)
+    theirs = Planes.empty(width, height)
+    bgra_to_yuv420(filmed, theirs)
+    ours = Planes(composed.y, composed.u, composed.v)
+    likeness = _likeness(ours, theirs)
+    return likeness if likeness.is_close else _likeness(_seen(ours), _seen(theirs))
+
+
+def _likeness(ours: Planes, theirs: Planes) -> Likeness:
     pairs = zip(ours.all, theirs.all, (1, 2, 2), strict=True)
     block = max(_worst_block(one, other, _BLOCK // size) for one, other, size in pairs)
     return Likeness(_ssim(ours.luma, theirs.luma), block)
@@ -93,31 +93,18 @@ def _seen(planes: Planes) -> Planes:
     return seen
 
 
-def _means(plane: Floats, block: int) -> Floats:
-    """Return the mean of each block; the last ones may be partial."""
-    height, width = plane.shape
-    padded = np.pad(plane, ((0, -height % block), (0, -width % block)), mode="edge")
-    size = (padded.shape[1] // block, padded.shape[0] // block)
-    return np.asarray(cv2.resize(padded, size, interpolation=cv2.INTER_AREA), np.float32)
-
-
-def _worst_block(one: Plane, other: Plane, block: int) -> float:
-    return max(_worst_outside(one, other, block), _worst_outside(other, one, block))
-
-
-def _worst_outside(one: Plane, other: Plane, block: int) -> float:
-    """Return how far pixels lie outside of the range of the other's pixels around them."""
-    around = np.ones((_NEAR, _NEAR), np.uint8)
-    above = cv2.subtract(one, cv2.dilate(other, around))
-    below = cv2.subtract(cv2.erode(other, around), one)
-    return float(_means(np.asarray(cv2.add(above, below), np.float32), block).max())
+def _worst_block(one: Plane, other: Plane, side: int) -> float:
+    """Return how far the pixels of a block lie outside of the range of the other's around them."""
+    sizes = block_sizes(one, side)
+    both = np.maximum(outside_sums(one, other, side), outside_sums(other, one, side))
+    return float((both / sizes).max())
 
 
 def _ssim(one: Plane, other: Plane) -> float:
-    a, b = one.astype(np.float32), other.astype(np.float32)
-    mean_a, mean_b = _means(a, _SSIM_BLOCK), _means(b, _SSIM_BLOCK)
-    var_a = _means(a * a, _SSIM_BLOCK) - mean_a * mean_a
-    var_b = _means(b * b, _SSIM_BLOCK) - mean_b * mean_b
-    both = _means(a * b, _SSIM_BLOCK) - mean_a * mean_b
-    alike = (2 * mean_a * mean_b + _C1) * (2 * both + _C2)
-    return float((alike / ((mean_a**2 + mean_b**2 + _C1) * (var_a + var_b + _C2))).mean())
+    sizes = block_sizes(one, _SSIM_BLOCK)[..., None]
+    means = block_sums(one, other, _SSIM_BLOCK) / sizes
+    mean_a, mean_b, squares, products = np.moveaxis(means, -1, 0)
+    light = mean_a * mean_a + mean_b * mean_b
+    shared = 2 * mean_a * mean_b
+    alike = (shared + _C1) * (2 * products - shared + _C2)
+    return float((alike / ((light + _C1) * (squares - light + _C2))).mean())

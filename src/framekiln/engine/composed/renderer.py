@@ -92,10 +92,12 @@ class ComposedRenderer:
 
     def render_slice(self, slice_: FilmSlice, path: Path, shown: OnFrame) -> None:
         """Write one slice, composed if that is possible and looks right."""
+        # A slice after one that differs most often does so, too: see that before it is encoded.
+        checks_first = self._has_differed
         self._filmed_reason, self._has_differed = self._obstacle, False
         if self._obstacle is None:
             try:
-                self._compose_again_if_needed(slice_, path, shown)
+                self._compose_again_if_needed(slice_, path, shown, checks_first=checks_first)
             except (NotComposable, ComposedFramesDiffer) as reason:
                 self._filmed_reason = str(reason)
                 self._has_differed = isinstance(reason, ComposedFramesDiffer)
@@ -147,16 +149,18 @@ class ComposedRenderer:
             has_differed=self._has_differed,
         )
 
-    def _compose_again_if_needed(self, slice_: FilmSlice, path: Path, shown: OnFrame) -> None:
+    def _compose_again_if_needed(
+        self, slice_: FilmSlice, path: Path, shown: OnFrame, *, checks_first: bool
+    ) -> None:
         """Compose a slice; after a failure that may pass, once more with a new tab."""
         try:
-            self._compose(slice_, path, shown)
+            self._compose(slice_, path, shown, checks_first=checks_first)
         except LayersNotDrawn as reason:
             log.info("film.layers_drawn_again", slice=slice_.number, reason=str(reason))
             self._layer_stack.close()
             self._composer = None
             self._reopen_film(slice_.first_frame)
-            self._compose(slice_, path, shown)
+            self._compose(slice_, path, shown, checks_first=checks_first)
 
     def _opened_composer(self) -> FrameComposer:
         if self._composer is None:
@@ -166,7 +170,9 @@ class ComposedRenderer:
             self._composer = FrameComposer(page)
         return self._composer
 
-    def _compose(self, slice_: FilmSlice, path: Path, shown: OnFrame) -> None:
+    def _compose(
+        self, slice_: FilmSlice, path: Path, shown: OnFrame, *, checks_first: bool
+    ) -> None:
         with _drawing_failures():
             composer = self._opened_composer()
             states = composer.prepare(slice_.first_frame, slice_.frame_count)
@@ -174,22 +180,40 @@ class ComposedRenderer:
         if not is_chosen and states.redrawn_frames() > _MAX_REDRAWN * slice_.frame_count:
             raise NotComposable("most of its frames are drawn anew")
         checked = checked_frames(slice_, states.changes())
-        size = self.plan.size
-        sides = (size.width_px, size.height_px)
-        # Where a page paints nothing, Chromium's window is white.
-        scene = Scene(*sides, background=YuvColour.of_rgb(255, 255, 255))
-        filmed = np.empty((size.height_px, size.width_px, 4), np.uint8)
+        if checks_first:
+            self._check_first(composer, sorted(checked))
+            checked = frozenset()
+        self._encode(composer, slice_, checked, path, shown)
+        self._composed_frames += slice_.frame_count
+
+    def _check_first(self, composer: FrameComposer, numbers: Sequence[int]) -> None:
+        scene = self._new_scene()
+        for number in numbers:
+            self._film.check_deadline()
+            with _drawing_failures():
+                scene.show(composer.items(number))
+            self._check(composer, number, scene)
+
+    def _encode(
+        self,
+        composer: FrameComposer,
+        slice_: FilmSlice,
+        checked: frozenset[int],
+        path: Path,
+        shown: OnFrame,
+    ) -> None:
+        size, scene = self.plan.size, self._new_scene()
         with FilmEncoder(path, self._film.video_settings, PixelLayout.YUV420P) as encoder:
             for number in range(slice_.first_frame, slice_.end_frame):
                 self._film.check_deadline()
                 buffer = encoder.buffer()
                 with _drawing_failures():
                     items = composer.items(number)
-                has_changed = scene.show(items, buffer_planes(buffer, *sides))
+                has_changed = scene.show(
+                    items, buffer_planes(buffer, size.width_px, size.height_px)
+                )
                 if number in checked:
-                    with self._film.host.reuse_frames(composer.footage.find):
-                        self._film.capture(number, filmed)
-                    check(number, scene.picture, filmed)
+                    self._check(composer, number, scene)
                 if has_changed or number == slice_.first_frame:
                     if not has_changed:
                         write_planes(scene.picture, buffer)
@@ -198,7 +222,18 @@ class ComposedRenderer:
                     encoder.release_buffer(buffer)
                     encoder.repeat()
                 shown(number)
-        self._composed_frames += slice_.frame_count
+
+    def _new_scene(self) -> Scene:
+        # Where a page paints nothing, Chromium's window is white.
+        background = YuvColour.of_rgb(255, 255, 255)
+        return Scene(self.plan.size.width_px, self.plan.size.height_px, background=background)
+
+    def _check(self, composer: FrameComposer, number: int, scene: Scene) -> None:
+        """Compare the frame of a scene with Chromium's."""
+        filmed = np.empty((self.plan.size.height_px, self.plan.size.width_px, 4), np.uint8)
+        with self._film.host.reuse_frames(composer.footage.find):
+            self._film.capture(number, filmed)
+        check(number, scene.picture, filmed)
 
     def _reopen_film(self, first_frame: int) -> None:
         """Have a page that can still show the frame: time never goes back."""
