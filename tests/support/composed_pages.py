@@ -5,9 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from framekiln.capture.browser import Browser
-from framekiln.compositor.picture import YuvColour
-from framekiln.compositor.scene import Scene
-from framekiln.engine.composed.composer import FrameComposer
+from framekiln.engine.composed.composer import FrameComposer, page_scene
 from framekiln.engine.composed.drawing_page import open_drawing_page
 from framekiln.engine.composed.proof import Likeness, compare
 from framekiln.engine.film_order import FilmOrder
@@ -24,7 +22,7 @@ def likenesses(film: FilmOrder, browser: Browser, *, every: int) -> Iterator[Lik
         size, count = filmed.plan.size, filmed.plan.timeline.frame_count
         composer = FrameComposer(page)
         composer.prepare(0, count)
-        scene = Scene(size.width_px, size.height_px, background=YuvColour.of_rgb(255, 255, 255))
+        scene = page_scene(size)
         pixels = np.empty((size.height_px, size.width_px, 4), np.uint8)
         for number in range(0, count, every):
             scene.show(composer.items(number))

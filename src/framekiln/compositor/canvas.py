@@ -1,11 +1,16 @@
 """The target of drawing: an opaque frame, or an isolated group with its own alpha."""
 
+from typing import Final
+
 import cv2
 import numpy as np
 
 from framekiln.compositor.picture import BLACK, Picture, Plane, YuvColour, crop_picture
 from framekiln.compositor.rect import PixelRect
 from framekiln.pixels.blend import over, weighted_sum
+
+# Half of a level of red, green and blue, in levels of luma. Chroma stays the same.
+_HALF_LEVEL: Final = 0.5 * 219 / 255
 
 
 class Canvas:
@@ -59,8 +64,12 @@ class Canvas:
         at: tuple[int, int] = (0, 0),
         opacity: float = 1.0,
         clip: PixelRect | None = None,
+        is_page_group: bool = False,
     ) -> None:
-        """Draw a picture over the content, with its corner at even coordinates."""
+        """Draw a picture over the content, with its corner at even coordinates.
+
+        Chromium fades a group of a page in another way than we do.
+        """
         left, top = at
         box = PixelRect(left, top, left + picture.width_px, top + picture.height_px)
         seen = box.intersection(clip or self.rect).intersection(self.rect)
@@ -68,7 +77,9 @@ class Canvas:
             return
         source = crop_picture(picture, seen.moved(-left, -top))
         views = self._views(seen)
-        if not source.has_alpha:
+        if is_page_group and opacity < 1:
+            _fade_as_chromium(views, source.with_alpha(), opacity)
+        elif not source.has_alpha:
             _lay_opaque(views, source, min(opacity, 1.0))
         else:
             _lay_over(views, source, min(opacity, 1.0))
@@ -118,13 +129,19 @@ def _lay_opaque(views: tuple[Plane, ...], source: Picture, opacity: float) -> No
 def _lay_over(views: tuple[Plane, ...], source: Picture, opacity: float) -> None:
     assert source.alpha is not None
     assert source.chroma_alpha is not None
-    luma_cover, chroma_cover = source.alpha, source.chroma_alpha
-    planes = source.planes
-    if opacity < 1.0:
-        planes = tuple(
-            np.asarray(cv2.convertScaleAbs(plane, alpha=opacity), np.uint8) for plane in planes
-        )
-        luma_cover, chroma_cover = planes[3], planes[4]
-    covers = (luma_cover, chroma_cover, chroma_cover, luma_cover, chroma_cover)
-    for view, plane, cover in zip(views, planes, covers, strict=False):
-        over(plane, cover, view)
+    luma, chroma = source.alpha, source.chroma_alpha
+    covers = (luma, chroma, chroma, luma, chroma)
+    for view, plane, cover in zip(views, source.planes, covers, strict=False):
+        over(plane, cover, view, opacity)
+
+
+def _fade_as_chromium(views: tuple[Plane, ...], source: Picture, opacity: float) -> None:
+    """Draw with an opacity of 8 bits, red, green and blue of which are cut off, not rounded."""
+    assert source.alpha is not None
+    assert source.chroma_alpha is not None
+    level = round(255 * opacity)
+    faded = (level + 1) / 256 if level else 0.0
+    luma, chroma = source.alpha, source.chroma_alpha
+    covers = ((luma, _HALF_LEVEL), (chroma, 0.0), (chroma, 0.0), (luma, 0.0), (chroma, 0.0))
+    for view, plane, (cover, lower) in zip(views, source.planes, covers, strict=False):
+        over(plane, cover, view, faded, lower=lower)

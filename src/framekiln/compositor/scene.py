@@ -22,6 +22,8 @@ class PictureItem:
     key: Hashable
     placed: PlacedPicture
     opacity: float = 1.0
+    is_page_group: bool = False
+    """Whether it fades as groups of pages do in Chromium."""
 
     @property
     def rect(self) -> PixelRect:
@@ -91,7 +93,13 @@ class Scene:
         for thing in things[max(0, first - 1) :]:
             if isinstance(thing, PictureItem):
                 at = (thing.placed.left, thing.placed.top)
-                self._canvas.draw(thing.placed.picture, at=at, opacity=thing.opacity, clip=rect)
+                self._canvas.draw(
+                    thing.placed.picture,
+                    at=at,
+                    opacity=thing.opacity,
+                    clip=rect,
+                    is_page_group=thing.is_page_group,
+                )
             else:
                 self._apply_filter(thing, rect.intersection(thing.rect))
 

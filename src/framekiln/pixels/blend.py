@@ -14,6 +14,7 @@ Plane = NDArray[np.uint8]
 
 WEIGHT_BITS: Final = 16
 _ONE: Final = 1 << WEIGHT_BITS
+_OPAQUE: Final = 1 << 14
 # This many times a byte still fits into 32 bits, twice.
 _MAX_WEIGHT: Final = 60.0
 
@@ -29,14 +30,28 @@ def premultiply(plane: Plane, alpha: Plane) -> Plane:
     return out
 
 
-def over(plane: Plane, alpha: Plane, below: Plane) -> None:
-    """Blend a premultiplied plane over another one, in place."""
-    library = native.library()
+def over(
+    plane: Plane, alpha: Plane, below: Plane, opacity: float = 1.0, *, lower: float = 0.0
+) -> None:
+    """Blend a premultiplied plane over another one, in place, and round once.
+
+    A fade is rounded `lower` by this part of a level, up to a half: then it is cut off.
+    """
+    library, (height, width) = native.library(), plane.shape
+    faded = round(min(max(opacity, 0.0), 1.0) * _OPAQUE)
+    half = round(255 * _OPAQUE * (0.5 - lower))
     if library is None:
-        below[...] = numpy_kernel.over(plane, alpha, below)
-        return
-    height, width = plane.shape
-    library.framekiln_over(*_places(plane, alpha), width, height, native.native_plane(below))
+        below[...] = (
+            numpy_kernel.over(plane, alpha, below)
+            if faded == _OPAQUE
+            else numpy_kernel.over_faded(plane, alpha, below, faded, half)
+        )
+    elif faded == _OPAQUE:
+        library.framekiln_over(*_places(plane, alpha), width, height, native.native_plane(below))
+    else:
+        library.framekiln_over_faded(
+            *_places(plane, alpha), width, height, faded, half, native.native_plane(below)
+        )
 
 
 def weighted_sum(

@@ -364,6 +364,26 @@ EXPORT EACH_PROCESSOR void framekiln_over(plane values, plane alpha, int width, 
     }
 }
 
+/* The same with an opacity of 14 fractional bits, rounded once: `half` of 255 << 14 rounds to
+ * nearest, less of it down. All of it fits into 32 bits, even where a value is above its alpha. */
+EXPORT EACH_PROCESSOR void framekiln_over_faded(plane values, plane alpha, int width, int height,
+                                                int opacity, int half, plane below)
+{
+    uint32_t faded = (uint32_t)opacity, rounding = (uint32_t)half;
+    for (int row = 0; row < height; row++) {
+        const uint8_t *restrict a = values.data + row * values.stride;
+        const uint8_t *restrict b = alpha.data + row * alpha.stride;
+        uint8_t *restrict to = below.data + row * below.stride;
+        for (int x = 0; x < width; x++) {
+            uint32_t left = (255u << 14) - b[x] * faded;
+            uint32_t whole = (a[x] * faded * 255u + to[x] * left + rounding) >> 14;
+            whole = whole > 65279u ? 65279u : whole;
+            /* Divided by 255: exact below 65535. */
+            to[x] = (uint8_t)((whole + 1 + (whole >> 8)) >> 8);
+        }
+    }
+}
+
 /* Weights have 16 fractional bits. Weights that sum to at most 1 need no clamp and fewer bits. */
 EXPORT EACH_PROCESSOR void framekiln_weighted(plane one, int one_weight, plane other,
                                               int other_weight, int width, int height, plane out)

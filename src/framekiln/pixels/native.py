@@ -49,6 +49,7 @@ def library() -> ctypes.CDLL | None:
         ),
         "framekiln_cover": (NativePlane, NativePlane, side, side, NativePlane),
         "framekiln_over": (NativePlane, NativePlane, side, side, NativePlane),
+        "framekiln_over_faded": (NativePlane, NativePlane, *4 * (side,), NativePlane),
         "framekiln_weighted": (NativePlane, side, NativePlane, side, side, side, NativePlane),
         "framekiln_uncover": (NativePlane, NativePlane, side, side, side, NativePlane),
         "framekiln_warp": (

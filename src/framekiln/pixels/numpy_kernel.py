@@ -136,6 +136,16 @@ def over(plane: Pixels, alpha: Pixels, below: Pixels) -> Pixels:
     return np.minimum(total, 255).astype(np.uint8)
 
 
+def over_faded(plane: Pixels, alpha: Pixels, below: Pixels, opacity: int, half: int) -> Pixels:
+    """Return a premultiplied plane blended over another one; opacity has 14 fractional bits.
+
+    A `half` of 255 << 14 rounds to nearest, less of it down.
+    """
+    left = (255 << 14) - alpha.astype(np.int64) * opacity
+    total: _Numbers = 255 * plane.astype(np.int64) * opacity + below * left
+    return np.minimum(255, (total + half) // (255 << 14)).astype(np.uint8)
+
+
 def weighted_sum(one: Pixels, one_weight: int, other: Pixels, other_weight: int) -> Pixels:
     """Return the sum of both; weights have 16 fractional bits."""
     total = one.astype(np.int64) * one_weight + other.astype(np.int64) * other_weight

@@ -40,6 +40,19 @@ def is_near(picture: Picture, at: tuple[int, int], rgb: tuple[int, int, int]) ->
     return bool(np.abs(np.array(level(picture, *at)) - rgb).max() <= 3)
 
 
+@pytest.mark.parametrize("opacity", [0.1, 0.4, 0.8])
+def test_a_group_of_a_page_fades_to_the_levels_of_chromium_on_average(opacity: float) -> None:
+    """Chromium cuts off fractions of red, green and blue; rounding would be half a level off."""
+    greys = np.arange(256, dtype=np.uint8).repeat(2).reshape(2, 256)
+    source = picture_of_rgba(np.dstack([greys, greys, greys, np.full_like(greys, 255)]))
+    canvas = Canvas(256, 2)
+    canvas.draw(source, opacity=opacity, is_page_group=True)
+    cut_off = greys.astype(np.uint16) * (round(255 * opacity) + 1) >> 8
+    apart = canvas.picture.y - (16 + cut_off * 219 / 255)
+    assert abs(float(apart.mean())) < 0.1
+    assert float(np.abs(apart).max()) < 1.1
+
+
 class TestPictures:
     def test_planes_have_the_same_colours_as_rgb(self) -> None:
         pixels = rgba(48, 64, 1, opaque=True)

@@ -45,6 +45,36 @@ def test_the_kernel_blends_planes_as_numpy_does(width: int) -> None:
     assert np.array_equal(below, wanted)
 
 
+@pytest.mark.parametrize("opacity", [0.0, 1 / 300, 0.25, 0.5, 0.999])
+def test_a_fade_is_rounded_once(opacity: float) -> None:
+    faded = Fraction(round(opacity * (1 << 14)), 1 << 14)
+    below = np.broadcast_to(np.arange(0, 256, 5, dtype=np.uint8), (256, 52)).copy()
+    for alpha in (0, 1, 77, 254, 255):
+        plane = np.minimum(alpha, np.arange(256)).astype(np.uint8)[:, None].repeat(52, axis=1)
+        made = below.copy()
+        blend.over(plane, np.full_like(plane, alpha), made, opacity)
+        rest = 1 - faded * alpha / 255
+        wanted = [
+            [int(int(plane[row, 0]) * faded + 5 * at * rest + Fraction(1, 2)) for at in range(52)]
+            for row in range(0, 256, 17)
+        ]
+        assert np.array_equal(made[::17], np.minimum(wanted, 255))
+
+
+@needs_kernel
+@pytest.mark.parametrize("opacity", [0.0, 1e-5, 0.3, 0.77, 0.99995])
+@pytest.mark.parametrize("lower", [0.0, 0.43, 0.5])
+def test_the_kernel_fades_as_numpy_does(opacity: float, lower: float) -> None:
+    for plane, alpha, below in (
+        (ONE, OTHER, ONE.T.copy()),
+        (OTHER, ONE, noise((256, 256), seed=3)),
+    ):
+        half = round(255 * (1 << 14) * (0.5 - lower))
+        wanted = numpy_kernel.over_faded(plane, alpha, below, round(opacity * (1 << 14)), half)
+        blend.over(plane, alpha, below, opacity, lower=lower)
+        assert np.array_equal(below, wanted)
+
+
 @needs_kernel
 @pytest.mark.parametrize("weights", [(0.25, 0.75), (1.0, 1.0), (3.5, -0.4), (-60, 60), (1e9, -1e9)])
 def test_the_kernel_weighs_as_numpy_does(weights: tuple[float, float]) -> None:

@@ -6,6 +6,7 @@ from itertools import groupby
 from math import floor, sqrt
 from typing import Final
 
+from framekiln.capture.page import FrameSize
 from framekiln.compositor.picture import YuvColour, crop_picture
 from framekiln.compositor.placement import (
     Matrix,
@@ -42,6 +43,13 @@ class _ShownLayer:
     scale: float
     phase: float
     """The fraction of a pixel to the right at which it is drawn."""
+
+
+def page_scene(size: FrameSize) -> Scene:
+    """Return the scene that shows the items of frames."""
+    # Where a page paints nothing, Chromium's window is white.
+    white = YuvColour.of_rgb(255, 255, 255)
+    return Scene(size.width_px, size.height_px, background=white)
 
 
 class FrameComposer:
@@ -237,7 +245,8 @@ class _Group:
         placed = PlacedPicture(
             crop_picture(self._scene.picture, covered), covered.left, covered.top
         )
-        return [PictureItem(("group", mover, self._version, opacity), placed, opacity)]
+        key = ("group", mover, self._version, opacity)
+        return [PictureItem(key, placed, opacity, is_page_group=True)]
 
 
 def _enlargement(matrix: Matrix) -> tuple[float, bool]:

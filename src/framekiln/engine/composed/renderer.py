@@ -18,10 +18,9 @@ from framekiln.capture.errors import BrowserDied, PageCrashed
 from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.page_session import ConsoleEntry
 from framekiln.compositor.frame_planes import buffer_planes, write_planes
-from framekiln.compositor.picture import YuvColour
 from framekiln.compositor.scene import Scene
 from framekiln.engine.audio_clips import AudioClips, PageAudio
-from framekiln.engine.composed.composer import FrameComposer
+from framekiln.engine.composed.composer import FrameComposer, page_scene
 from framekiln.engine.composed.drawing_page import open_drawing_page
 from framekiln.engine.composed.errors import (
     ComposedFramesDiffer,
@@ -187,7 +186,7 @@ class ComposedRenderer:
         self._composed_frames += slice_.frame_count
 
     def _check_first(self, composer: FrameComposer, numbers: Sequence[int]) -> None:
-        scene = self._new_scene()
+        scene = page_scene(self.plan.size)
         for number in numbers:
             self._film.check_deadline()
             with _drawing_failures():
@@ -202,7 +201,7 @@ class ComposedRenderer:
         path: Path,
         shown: OnFrame,
     ) -> None:
-        size, scene = self.plan.size, self._new_scene()
+        size, scene = self.plan.size, page_scene(self.plan.size)
         with FilmEncoder(path, self._film.video_settings, PixelLayout.YUV420P) as encoder:
             for number in range(slice_.first_frame, slice_.end_frame):
                 self._film.check_deadline()
@@ -222,11 +221,6 @@ class ComposedRenderer:
                     encoder.release_buffer(buffer)
                     encoder.repeat()
                 shown(number)
-
-    def _new_scene(self) -> Scene:
-        # Where a page paints nothing, Chromium's window is white.
-        background = YuvColour.of_rgb(255, 255, 255)
-        return Scene(self.plan.size.width_px, self.plan.size.height_px, background=background)
 
     def _check(self, composer: FrameComposer, number: int, scene: Scene) -> None:
         """Compare the frame of a scene with Chromium's."""
