@@ -27,6 +27,10 @@ STUDIO_SOURCES := $(shell find studio/src clients/typescript/src -type f ! -name
 # share a service count as one: see tests/conftest.py.
 PYTEST_WORKERS ?= --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
+# How tests of pages have frames made: filmed, composed or auto; as films are by default, if empty.
+PAGE_METHOD ?=
+export FRAMEKILN_TEST_PAGE_METHOD := $(PAGE_METHOD)
+
 # For all targets of `make fuzz` together.
 FUZZ_SECONDS ?= 60
 

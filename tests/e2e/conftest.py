@@ -24,6 +24,7 @@ from tests.conftest import SHARED, SURVIVAL, group_of
 from tests.support.browsers import SharedBrowser
 from tests.support.frame_codes import Picture
 from tests.support.looks import DecodedFrame, decode_frames
+from tests.support.page_method import PAGE_METHOD
 from tests.support.service import Account, Service, running_service
 from tests.support.timeouts import FILM_LIMITS
 
@@ -70,6 +71,7 @@ class FilmHarness:
             "height_px": HEIGHT,
             "fps": Fraction(10),
             "duration_ms": 1000,
+            "page_method": PAGE_METHOD,
         }
         path = self._folder / f"{next(self._numbers)}.mp4"
         film = make_film(FilmOrder(html, **asked | order), self.browser, path, limits=FILM_LIMITS)

@@ -10,10 +10,12 @@ import pytest
 from PIL import Image
 
 from framekiln.capture.browser import Browser
+from framekiln.engine.film_order import PageMethod
 from tests.support.golden import (
     FOLDER,
     GoldenComposition,
     RenderedComposition,
+    Similarity,
     compare,
     compositions,
     render,
@@ -25,6 +27,9 @@ from tests.support.sounds import beep_times, decode_audio, rms
 from tests.support.stock_media import stock_makers
 
 ALL = compositions()
+# Faded groups, text that slides and turns, captions over a video: these are rendered composed, too.
+# All are with `make e2e PAGE_METHOD=composed`.
+COMPOSED = ("slideshow-with-music", "kinetic-type", "talking-head-captions")
 # An encoder's noise, and what it smears around a beep.
 SILENCE_LEVEL = 0.001
 BEEP_TOLERANCE_MS = 10
@@ -64,16 +69,31 @@ def test_a_film_has_its_expected_size_rate_and_duration(rendered: RenderedCompos
 
 
 def test_a_film_matches_its_golden_pictures(rendered: RenderedComposition, tmp_path: Path) -> None:
+    assert differing_pictures(rendered, tmp_path) == {}
+
+
+def differing_pictures(rendered: RenderedComposition, folder: Path) -> dict[str, Similarity]:
+    """Return the pictures that are not like their goldens, written into the folder."""
     expected = rendered.composition.expected
     differing = {}
     for at_ms, picture in rendered.pictures.items():
         likeness = compare(picture, rendered.composition.golden(at_ms))
         if likeness.ssim >= expected.ssim and likeness.tile_difference <= expected.tile_difference:
             continue
-        path = tmp_path / rendered.composition.golden_path(at_ms).name
+        path = folder / rendered.composition.golden_path(at_ms).name
         Image.fromarray(picture).save(path)
         differing[str(path)] = likeness
-    assert differing == {}
+    return differing
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_a_composed_film_matches_its_golden_pictures(
+    browser: Browser, assets: LocalAssets, tmp_path: Path, name: str
+) -> None:
+    method = PageMethod.COMPOSED
+    film = render(GoldenComposition(FOLDER / name), browser, tmp_path, assets=assets, method=method)
+    assert film.composed_frames > 0
+    assert differing_pictures(film, tmp_path) == {}
 
 
 def test_a_film_has_its_expected_sound(rendered: RenderedComposition) -> None:

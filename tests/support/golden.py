@@ -17,11 +17,12 @@ from PIL import Image
 from framekiln.capture.browser import Browser
 from framekiln.engine.assets import Assets
 from framekiln.engine.film import make_film, make_still
-from framekiln.engine.film_order import FilmOrder, StillMoment
+from framekiln.engine.film_order import FilmOrder, PageMethod, StillMoment
 from framekiln.media.images.stills import PngFormat
 from tests.support.frame_codes import Picture
 from tests.support.libraries import with_libraries
 from tests.support.looks import decode_still, pictures_at, ssim
+from tests.support.page_method import PAGE_METHOD
 from tests.support.timeouts import FILM_LIMITS
 
 FOLDER = Path(__file__).parents[1] / "e2e" / "renders"
@@ -121,6 +122,7 @@ class RenderedComposition:
     composition: GoldenComposition
     path: Path
     warnings: tuple[str, ...]
+    composed_frames: int = 0
 
     @property
     def is_film(self) -> bool:
@@ -138,7 +140,12 @@ class RenderedComposition:
 
 
 def render(
-    composition: GoldenComposition, browser: Browser, folder: Path, *, assets: Assets
+    composition: GoldenComposition,
+    browser: Browser,
+    folder: Path,
+    *,
+    assets: Assets,
+    method: PageMethod = PAGE_METHOD,
 ) -> RenderedComposition:
     """Render a composition with its own settings."""
     html = composition.html
@@ -149,8 +156,9 @@ def render(
         still = make_still(order, browser, path, PngFormat(), limits=FILM_LIMITS)
         return RenderedComposition(composition, path, still.record.warnings)
     path = folder / f"{composition.name}.mp4"
-    film = make_film(FilmOrder(html, assets=assets), browser, path, limits=FILM_LIMITS)
-    return RenderedComposition(composition, path, film.record.warnings)
+    order = FilmOrder(html, assets=assets, page_method=method)
+    film = make_film(order, browser, path, limits=FILM_LIMITS)
+    return RenderedComposition(composition, path, film.record.warnings, film.record.composed_frames)
 
 
 @dataclass(frozen=True)
