@@ -54,6 +54,10 @@ def test_the_examples_of_the_guide_work(
     lines = written.getvalue().splitlines()
     assert len(decode_frames(tmp_path / "hello.mp4")) == 5
     assert any(line.startswith("complete ") for line in lines)
+    # The colour is in the style sheet beside the page.
+    card = decode_frames(tmp_path / "card.mp4")
+    assert len(card) == 2
+    assert card[0].rgb[-5, -5].argmax() == 2
     assert len(decode_frames(tmp_path / "ada.mp4")) == 10
     assert "ready 1.0" in lines
     assert "with asyncio: ready film.mp4" in lines

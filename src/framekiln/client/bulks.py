@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from framekiln.client.errors import LocalFileUnusable
 from framekiln.client.model import RemoteBulk, RemoteBulkRow
@@ -29,6 +29,8 @@ _TABLES: Final = {
 _FIRST_PAUSE_S: Final = 0.5
 _MAX_PAUSE_S: Final = 5.0
 
+TableFormat = Literal["json", "csv"]
+
 
 class RemoteBulks(RemotePart[Connection_co]):
     """The bulks of an organization."""
@@ -51,7 +53,12 @@ class RemoteBulks(RemotePart[Connection_co]):
 
     @operation
     def create_from_table(
-        self, template_id: str, table: Path, *, key: str | None = None
+        self,
+        template_id: str,
+        table: Path,
+        *,
+        version: int | None = None,
+        key: str | None = None,
     ) -> Steps[RemoteBulk]:
         """Make a video of each row of a local file: .csv, .json, .jsonl or .ndjson."""
         media_type = _TABLES.get(table.suffix.lower())
@@ -61,8 +68,10 @@ class RemoteBulks(RemotePart[Connection_co]):
             content = table.read_bytes()
         except OSError as error:
             raise LocalFileUnusable(f"cannot read {table}: {error}") from error
-        headers = {"Content-Type": media_type}
-        return (yield from self._create(template_id, key, content=content, headers=headers))
+        options: dict[str, Any] = {"content": content, "headers": {"Content-Type": media_type}}
+        if version is not None:
+            options["params"] = {"version": version}
+        return (yield from self._create(template_id, key, **options))
 
     @operation
     def get(self, bulk_id: str) -> Steps[RemoteBulk]:
@@ -97,6 +106,11 @@ class RemoteBulks(RemotePart[Connection_co]):
     def download(self, bulk_id: str, path: Path) -> Steps[None]:
         """Write the videos of a bulk that has ended to a local ZIP file."""
         yield from self._save(f"{_BULKS}/{bulk_id}/download", path)
+
+    @operation
+    def manifest(self, bulk_id: str, path: Path, table_format: TableFormat = "json") -> Steps[None]:
+        """Write the results of all rows to a local JSON or CSV file, also while it runs."""
+        yield from self._save(f"{_BULKS}/{bulk_id}/manifest?format={table_format}", path)
 
     def _create(self, template_id: str, key: str | None, **options: Any) -> Steps[RemoteBulk]:
         # The key makes retries safe.

@@ -7,6 +7,7 @@ from framekiln.client.connection import AsyncServiceConnection, ServiceConnectio
 from framekiln.client.files import RemoteFiles
 from framekiln.client.links import RemoteLinks
 from framekiln.client.operations import Connection_co
+from framekiln.client.organization import RemoteOrganizationPart
 from framekiln.client.pipelines import (
     RemoteBatches,
     RemoteEndpoints,
@@ -14,9 +15,11 @@ from framekiln.client.pipelines import (
     RemoteReviews,
     RemoteRuns,
 )
+from framekiln.client.playback import RemotePlayback
 from framekiln.client.renders import RemoteRenders
+from framekiln.client.templates import RemoteTemplates
 from framekiln.client.transcriptions import RemoteTranscriptions
-from framekiln.client.videos import RemoteTemplates, RemoteVideos
+from framekiln.client.videos import RemoteVideos
 from framekiln.client.webhooks import RemoteWebhooks
 
 
@@ -36,7 +39,9 @@ class RemoteService(Generic[Connection_co]):
         self.batches = RemoteBatches(connection)
         self.reviews = RemoteReviews(connection)
         self.links = RemoteLinks(connection)
+        self.playback = RemotePlayback(connection)
         self.webhooks = RemoteWebhooks(connection)
+        self.organization = RemoteOrganizationPart(connection)
 
 
 class Client(RemoteService[ServiceConnection]):

@@ -1,11 +1,12 @@
 """Files on the service: upload, show and delete them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 from framekiln.client.errors import ServiceRefused
+from framekiln.client.file_media import RemoteFileMedia
 from framekiln.client.model import RemoteFile
 from framekiln.client.operations import (
     Connection_co,
@@ -41,7 +42,7 @@ def guess_type(path: Path) -> str:
     return "caption" if ending in _CAPTIONS else "video"
 
 
-class RemoteFiles(RemoteUploads[Connection_co]):
+class RemoteFiles(RemoteUploads[Connection_co], RemoteFileMedia[Connection_co]):
     """The files of an organization."""
 
     @operation
@@ -138,6 +139,29 @@ class RemoteFiles(RemoteUploads[Connection_co]):
         """Return a file when it is ready, or raise `EndedBadly` with the reason."""
         yield from self._follow(f"{_FILES}/{file_id}/progress", on_fraction)
         return RemoteFile.of((yield from self._read("GET", f"{_FILES}/{file_id}")))
+
+    @operation
+    def create_track(self, /, file_id: str, **track: Any) -> Steps[Json]:
+        """Register a prepared track; the fields are those of POST /api/v1/files/:id/tracks."""
+        return (yield from self._read_once("POST", f"{_FILES}/{file_id}/tracks", json=track))
+
+    @operation
+    def upload_track(
+        self,
+        file_id: str,
+        track_id: int,
+        path: Path,
+        *,
+        on_progress: OnBytes = lambda _done, _all: None,
+    ) -> Steps[None]:
+        """Upload a prepared track: a fragmented MP4 that is used as it is."""
+        yield from self.send_file(f"{_FILES}/{file_id}/tracks/{track_id}/upload", path, on_progress)
+
+    @operation
+    def upload_index(self, file_id: str, index: Mapping[str, Any]) -> Steps[Json]:
+        """Upload the index of prepared tracks, which completes the file."""
+        path = f"{_FILES}/{file_id}/index/upload"
+        return (yield from self._read_once("POST", path, json=dict(index)))
 
     @listing
     def namespaces(self, file_id: str) -> Items[Json]:

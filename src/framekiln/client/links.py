@@ -1,5 +1,6 @@
 """Signed links on the service: make, list and revoke them."""
 
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from framekiln.client.model import RemoteLink
@@ -33,6 +34,14 @@ class RemoteLinks(RemotePart[Connection_co]):
             body["expires_in_s"] = expires_in_s
         # Without retries: a second attempt could make a second link.
         return RemoteLink.of((yield from self._read_once("POST", _LINKS, json=body)))
+
+    @operation
+    def token(self, url: str, params: Mapping[str, str] | None = None) -> Steps[str]:
+        """Return a token for a URL of the service and all below it, valid for an hour."""
+        body: dict[str, Any] = {"url": url}
+        if params is not None:
+            body["params"] = dict(params)
+        return str((yield from self._read("POST", "/api/v1/url-token", json=body))["token"])
 
     @listing
     def list(self) -> Items[RemoteLink]:

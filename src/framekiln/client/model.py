@@ -92,6 +92,15 @@ class RemoteTemplate(RemoteObject):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RemoteTemplateVersion(RemoteObject):
+    """One version of a template; `raw` has its config."""
+
+    number: int = json_field("version")
+    name: str
+    created_at: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class RemoteBulk(RemoteObject):
     """Many videos of one template; `counts` are rows by status."""
 
@@ -249,6 +258,15 @@ class RemoteLink(RemoteObject):
     address: str
     expires_at: str
     revoked_at: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteOrganization(RemoteObject):
+    """The organization of a key; `quotas` have `used` and `limit` by name."""
+
+    id: str
+    name: str
+    quotas: Mapping[str, Mapping[str, int | None]]
 
 
 @dataclass(frozen=True, kw_only=True)

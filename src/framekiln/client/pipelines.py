@@ -7,6 +7,7 @@ from framekiln.client.errors import NoSuchPipeline
 from framekiln.client.model import (
     RemoteBatch,
     RemoteEndpoint,
+    RemoteLink,
     RemotePipeline,
     RemoteReview,
     RemoteRun,
@@ -232,6 +233,19 @@ class RemoteReviews(RemotePart[Connection_co]):
     def list(self, *, status: str | None = None, run_id: str | None = None) -> Items[RemoteReview]:
         """Yield tasks, newest first."""
         return self._items(_REVIEWS, "reviews", RemoteReview.of, status=status, run_id=run_id)
+
+    @operation
+    def inputs(self, review_id: str) -> Steps[Json]:
+        """Return what a person needs to decide: the file and the outputs of earlier steps."""
+        return (yield from self._read("GET", f"{_REVIEWS}/{review_id}/inputs"))
+
+    @operation
+    def create_link(self, review_id: str, *, expires_in_s: int | None = None) -> Steps[RemoteLink]:
+        """Make a link to the page of a task, for somebody without an account; for a week."""
+        body = {} if expires_in_s is None else {"expires_in_s": expires_in_s}
+        # Without retries: a second attempt could make a second link.
+        raw = yield from self._read_once("POST", f"{_REVIEWS}/{review_id}/links", json=body)
+        return RemoteLink.of(raw)
 
     @operation
     def approve(

@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 from framekiln.client.model import RemoteTranscription
 from framekiln.client.operations import Connection_co, Items, RemotePart, Steps, listing, operation
-from framekiln.client.responses import OnFraction
+from framekiln.client.responses import Json, OnFraction
 
 _TRANSCRIPTIONS: Final = "/api/v1/transcriptions"
 
@@ -44,7 +44,22 @@ class RemoteTranscriptions(RemotePart[Connection_co]):
         return RemoteTranscription.of((yield from self._read("GET", path)))
 
     @operation
-    def text(self, transcription_id: str, form: TextForm = "vtt") -> Steps[str]:
-        """Return the text as WebVTT, SubRip or JSON."""
+    def of_file(self, file_id: str) -> Steps[RemoteTranscription]:
+        """Return the newest transcription of a file."""
+        raw = yield from self._read("GET", f"/api/v1/files/{file_id}/transcription")
+        return RemoteTranscription.of(raw)
+
+    @operation
+    def text(
+        self, transcription_id: str, form: TextForm = "vtt", *, word_times: bool = False
+    ) -> Steps[str]:
+        """Return the text as WebVTT, SubRip or JSON; WebVTT with the time of each word if asked."""
         path = f"{_TRANSCRIPTIONS}/{transcription_id}.{form}"
-        return (yield from self._request("GET", path)).text
+        asked = {"word_times": "true"} if word_times else {}
+        return (yield from self._request("GET", path, params=asked)).text
+
+    @operation
+    def fragment(self, transcription_id: str, number: int) -> Steps[Json]:
+        """Return the words of one slice, also while others are being recognized."""
+        path = f"{_TRANSCRIPTIONS}/{transcription_id}/fragments/{number}"
+        return (yield from self._read("GET", path))

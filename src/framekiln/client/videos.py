@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from framekiln.client.errors import EndedBadly
-from framekiln.client.model import RemoteTemplate, RemoteVideo
+from framekiln.client.model import RemoteVideo
 from framekiln.client.operations import (
     Connection_co,
     Items,
@@ -21,9 +21,9 @@ from framekiln.client.responses import Json, OnFraction
 from framekiln.client.uploads import open_local
 
 _VIDEOS: Final = "/v2/videos"
-_TEMPLATES: Final = "/v2/templates"
 
 FrameFormat = Literal["jpg", "png", "webp"]
+MediaKind = Literal["video", "audio", "image"]
 Destinations = Sequence[Mapping[str, Any]] | None
 """Where copies are sent; None for those of the template."""
 
@@ -112,6 +112,40 @@ class RemoteVideos(RemotePart[Connection_co]):
         path = f"{_VIDEOS}/{video_id}/frame"
         return (yield from self._request("GET", path, params=query)).content
 
+    @operation
+    def poster(
+        self,
+        video_id: str,
+        *,
+        time_s: float | None = None,
+        image_format: FrameFormat | None = None,
+    ) -> Steps[bytes]:
+        """Return the picture to show before a video plays, by default the one its config names."""
+        query = {"at": time_s, "format": image_format}
+        asked = {name: value for name, value in query.items() if value is not None}
+        path = f"{_VIDEOS}/{video_id}/poster"
+        return (yield from self._request("GET", path, params=asked)).content
+
+    @operation
+    def thumbnail(self, video_id: str) -> Steps[bytes]:
+        """Return a small picture of a video."""
+        return (yield from self._request("GET", f"{_VIDEOS}/{video_id}/thumbnail")).content
+
+    @operation
+    def playlist(self, video_id: str) -> Steps[str]:
+        """Return the HLS playlist of a video; players get its URL in a link (`client.links`)."""
+        return (yield from self._request("GET", f"{_VIDEOS}/{video_id}/stream")).text
+
+    @operation
+    def probe(self, source: str | Path, kind: MediaKind = "video") -> Steps[Json]:
+        """Return what is in media at a URL, or in a local file, before anything is made of it."""
+        path = "/v2/metadata"
+        if isinstance(source, str):
+            return (yield from self._read("POST", path, json={"type": kind, "url": source}))
+        with open_local(source) as file:
+            parts = {"file": (source.name, file)}
+            return (yield from self._read_once("POST", path, data={"type": kind}, files=parts))
+
     def _create_with_files(self, body: Json, files: Mapping[str, Path]) -> Steps[Json]:
         fields = {name: json.dumps(value) for name, value in body.items() if value is not None}
         with ExitStack() as stack:
@@ -122,97 +156,8 @@ class RemoteVideos(RemotePart[Connection_co]):
             return (yield from self._read_once("POST", _VIDEOS, data=fields, files=parts))
 
 
-class RemoteTemplates(RemotePart[Connection_co]):
-    """The templates of an organization."""
-
-    @operation
-    def create(
-        self,
-        name: str,
-        config: Mapping[str, Any],
-        *,
-        inputs: Mapping[str, Any] | None = None,
-        default_values: Mapping[str, Any] | None = None,
-        destinations: Destinations = None,
-    ) -> Steps[RemoteTemplate]:
-        """Store a layer config with named inputs; see its `warnings`."""
-        body = _template_body(name, config, inputs, default_values)
-        body |= destinations_body(destinations)
-        # Without retries: a second attempt could store it twice.
-        return _template((yield from self._read_once("POST", _TEMPLATES, json=body)))
-
-    @operation
-    def update(
-        self,
-        template_id: str,
-        name: str,
-        config: Mapping[str, Any],
-        *,
-        inputs: Mapping[str, Any] | None = None,
-        default_values: Mapping[str, Any] | None = None,
-        destinations: Destinations = None,
-    ) -> Steps[RemoteTemplate]:
-        """Make the next version of a template; earlier ones are kept."""
-        body = _template_body(name, config, inputs, default_values)
-        body |= destinations_body(destinations)
-        # Without retries: a second attempt could make a second version.
-        path = f"{_TEMPLATES}/{template_id}"
-        return _template((yield from self._read_once("PUT", path, json=body)))
-
-    @operation
-    def get(self, template_id: str) -> Steps[RemoteTemplate]:
-        """Return a template."""
-        raw = yield from self._read("GET", f"{_TEMPLATES}/{template_id}")
-        return RemoteTemplate.of(raw["data"])
-
-    @listing
-    def list(self) -> Items[RemoteTemplate]:
-        """Yield templates, newest first."""
-        return self._numbered_items(_TEMPLATES, RemoteTemplate.of)
-
-    @operation
-    def schema(self, template_id: str) -> Steps[Json]:
-        """Return the JSON Schema of the data of a template."""
-        return (yield from self._read("GET", f"{_TEMPLATES}/{template_id}/schema"))
-
-    @operation
-    def render(
-        self, template_id: str, data: Mapping[str, Any], *, destinations: Destinations = None
-    ) -> Steps[RemoteVideo]:
-        """Fill a template with data and create the video."""
-        # Without retries: a second attempt could create a second video.
-        path = f"{_TEMPLATES}/{template_id}/render"
-        body = {"data": dict(data)} | destinations_body(destinations)
-        raw = yield from self._read_once("POST", path, json=body)
-        return RemoteVideo.of({"warnings": raw.get("warnings", []), **raw["data"]["video"]})
-
-    @operation
-    def delete(self, template_id: str) -> Steps[None]:
-        """Delete a template; its videos are kept."""
-        # Without retries: after a deletion, a second attempt gets an error.
-        yield Send("DELETE", f"{_TEMPLATES}/{template_id}")
-
-
 def destinations_body(destinations: Destinations) -> Json:
     """Return the field `destinations` of a request, if there are any to name."""
     if destinations is None:
         return {}
     return {"destinations": [dict(each) for each in destinations]}
-
-
-def _template_body(
-    name: str,
-    config: Mapping[str, Any],
-    inputs: Mapping[str, Any] | None,
-    default_values: Mapping[str, Any] | None,
-) -> Json:
-    return {
-        "name": name,
-        "config": dict(config),
-        "inputs": dict(inputs or {}),
-        "default_values": dict(default_values or {}),
-    }
-
-
-def _template(raw: Json) -> RemoteTemplate:
-    return RemoteTemplate.of({**raw["data"], "warnings": raw.get("warnings", [])})

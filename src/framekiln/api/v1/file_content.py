@@ -31,7 +31,12 @@ UNKNOWN: Final = "application/octet-stream"
 
 
 def _bytes(*media_types: str) -> dict[int | str, dict[str, Any]]:
-    content = {each: {"schema": {"type": "string", "format": "binary"}} for each in media_types}
+    binary: Any = {"type": "string", "format": "binary"}
+    json_object: Any = {"type": "object", "additionalProperties": True}
+    content = {
+        each: {"schema": json_object if each == "application/json" else binary}
+        for each in media_types
+    }
     return {
         200: {"description": "The whole content", "content": content},
         206: {"description": "The requested range", "content": content},

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel
 
 from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, MediaReader, services_of
@@ -45,16 +46,17 @@ MEDIA_TYPES: Final = {
 
 WordTimes = Annotated[bool, Query(description="In WebVTT, include the time of each word.")]
 
-_STARTED: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"description": "This track is already transcribed, or being transcribed"}
-}
+
+def _found(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    meaning = "This track is already transcribed, or being transcribed"
+    return {200: {"model": model, "description": meaning}}
 
 
 @router.post(
     "/files/{file_id}/transcribe",
     status_code=201,
     openapi_extra=json_body(TranscribeFile),
-    responses=_STARTED,
+    responses=_found(TranscribeStarted),
     summary="Transcribe a file",
 )
 async def transcribe_file(
@@ -74,7 +76,7 @@ router.add_api_route(
     status_code=201,
     operation_id="transcribe_isobmff_file",
     openapi_extra=json_body(TranscribeFile),
-    responses=_STARTED,
+    responses=_found(TranscribeStarted),
     summary="Transcribe a file, at its older URL",
 )
 
@@ -106,7 +108,7 @@ async def get_isobmff_transcription(
     "/transcriptions",
     status_code=201,
     openapi_extra=json_body(CreateTranscription),
-    responses=_STARTED,
+    responses=_found(TranscriptionRecord),
     summary="Create a transcription",
 )
 async def create_transcription(
