@@ -53,7 +53,8 @@ interface UploadState {
   complete: boolean;
 }
 
-async function sendChunks(
+/** Sends the missing bytes of a `Blob` to its upload URL. */
+export async function sendChunks(
   connection: Connection,
   address: string,
   content: Blob,

@@ -1,0 +1,39 @@
+/** The organization of the key: its quotas, its changes, and feedback to the operator. */
+
+import type { ResultOf } from "./connection.ts";
+import { Retry } from "./connection.ts";
+import { ServiceUnreachable } from "./errors.ts";
+import { readEvents } from "./events.ts";
+import { Part } from "./part.ts";
+import type { JsonBody } from "./part.ts";
+
+export class Organization extends Part {
+  /** Returns the organization; a wrong key throws. */
+  get(): Promise<ResultOf<"get", "/api/v1/organization">> {
+    return this.connection.request("get", "/api/v1/organization");
+  }
+
+  /** Yields whenever anything may have changed: at once, and after a broken connection too. */
+  async *changes(signal?: AbortSignal): AsyncGenerator<void> {
+    const retry = new Retry(this.connection.retryWithinMs);
+    for (;;) {
+      try {
+        const request = { method: "GET", signal };
+        const response = await this.connection.send("/api/v1/activity", request);
+        for await (const event of readEvents(response)) {
+          retry.recordProgress();
+          if (event.name === "changed") yield;
+        }
+        throw new ServiceUnreachable("the activity ended");
+      } catch (error) {
+        const isBroken = error instanceof TypeError && !signal?.aborted;
+        await retry.pauseAfter(isBroken ? new ServiceUnreachable(String(error)) : error, signal);
+      }
+    }
+  }
+
+  /** Writes feedback to the log of the operator. */
+  sendFeedback(body: JsonBody<"/api/v1/feedback">): Promise<ResultOf<"post", "/api/v1/feedback">> {
+    return this.connection.request("post", "/api/v1/feedback", { body });
+  }
+}

@@ -1,0 +1,71 @@
+/** Templates: layer configs with named inputs, in versions. */
+
+import type { ResultOf } from "./connection.ts";
+import { Part } from "./part.ts";
+import type { Item, JsonBody } from "./part.ts";
+
+export type Template = ResultOf<"get", "/v2/templates/{template_id}">["data"];
+export type CreateTemplate = JsonBody<"/v2/templates">;
+export type TemplateVersion = Item<"/v2/templates/{template_id}/versions">;
+type RenderTemplate = JsonBody<"/v2/templates/{template_id}/render">;
+type Rendered = ResultOf<"post", "/v2/templates/{template_id}/render">["data"]["video"];
+
+export class Templates extends Part {
+  /** Stores a layer config with named inputs. */
+  create(body: CreateTemplate): Promise<ResultOf<"post", "/v2/templates">> {
+    return this.connection.request("post", "/v2/templates", { body } as never);
+  }
+
+  /** Makes the next version of a template; earlier ones are kept. */
+  update(
+    id: string,
+    body: JsonBody<"/v2/templates/{template_id}", "put">,
+  ): Promise<ResultOf<"put", "/v2/templates/{template_id}">> {
+    const path = { template_id: id };
+    return this.connection.request("put", "/v2/templates/{template_id}", { path, body } as never);
+  }
+
+  async get(id: string): Promise<Template> {
+    const path = { template_id: id };
+    return (await this.connection.request("get", "/v2/templates/{template_id}", { path })).data;
+  }
+
+  /** Yields templates, newest first. */
+  list(): AsyncGenerator<Item<"/v2/templates">> {
+    return this.numberedItems("/v2/templates");
+  }
+
+  /** Yields the versions of a template, newest first. */
+  versions(id: string): AsyncGenerator<TemplateVersion> {
+    return this.numberedItems("/v2/templates/{template_id}/versions", { template_id: id });
+  }
+
+  /** Returns the JSON Schema of the data of a template. */
+  schema(
+    id: string,
+    query: { version?: number } = {},
+  ): Promise<ResultOf<"get", "/v2/templates/{template_id}/schema">> {
+    return this.connection.request("get", "/v2/templates/{template_id}/schema", {
+      path: { template_id: id },
+      query,
+    });
+  }
+
+  /** Fills a template with data and creates the video. */
+  async render(
+    id: string,
+    data: Record<string, unknown>,
+    options: Omit<RenderTemplate, "data"> = {},
+  ): Promise<Rendered> {
+    const made = await this.connection.request("post", "/v2/templates/{template_id}/render", {
+      path: { template_id: id },
+      body: { ...options, data: data as never },
+    });
+    return made.data.video;
+  }
+
+  /** Deletes a template; its videos are kept. */
+  async delete(id: string): Promise<void> {
+    await this.connection.send(`/v2/templates/${id}`, { method: "DELETE" });
+  }
+}
