@@ -23,6 +23,7 @@ REQUIREMENTS = ROOT / "requirements" / "base.txt"
 NPM_LOCK = ROOT / "runtime" / "package-lock.json"
 # What build.mjs copies into the package; all else of npm is only used to build.
 NPM_PACKAGES = ("@tailwindcss/browser", "lottie-web")
+STUDIO_LOCK = ROOT / "studio" / "package-lock.json"
 MODELS = ("Whisper", "Moonshine", "Silero VAD")
 PROGRAMS = {
     "chromium": ("chromium-headless-shell", "chrome-headless-shell"),
@@ -122,8 +123,9 @@ Debian packages, in /usr/share/doc.
 Before you pass an installation on
 ----------------------------------
 
-Framekiln's own wheel contains only Framekiln and the scripts under "In the pages". An installation,
-an image or an appliance contains the rest as well, and whoever passes it on has duties:
+Framekiln's own wheel contains only Framekiln and the scripts under "In the pages and in the
+studio". An installation, an image or an appliance contains the rest as well, and whoever passes it
+on has duties:
 
 - The wheel of PyAV (av) contains FFmpeg built with its GPL parts, x264 and x265. Whoever
   distributes it, for example inside a container image, distributes software under the GNU General
@@ -172,14 +174,22 @@ def required_names() -> list[str]:
 
 
 def npm_parts() -> list[Part]:
-    """Return the npm packages whose scripts are in ours."""
+    """Return the npm packages whose scripts are in ours: in pages of callers and in the studio."""
     packages = json.loads(NPM_LOCK.read_text("utf-8"))["packages"]
-    found = []
-    for name in NPM_PACKAGES:
-        entry = packages[f"node_modules/{name}"]
-        purl = f"pkg:npm/{name.replace('@', '%40')}@{entry['version']}"
-        found.append(Part(name, entry["version"], entry["license"], purl))
+    found = [_npm_part(name, packages[f"node_modules/{name}"]) for name in NPM_PACKAGES]
+    studio = json.loads(STUDIO_LOCK.read_text("utf-8"))["packages"]
+    # All that is not for the build alone may be bundled.
+    found += [
+        _npm_part(path.removeprefix("node_modules/"), entry)
+        for path, entry in sorted(studio.items())
+        if path and not entry.get("dev")
+    ]
     return found
+
+
+def _npm_part(name: str, entry: dict[str, Any]) -> Part:
+    purl = f"pkg:npm/{name.replace('@', '%40')}@{entry['version']}"
+    return Part(name, entry["version"], entry["license"], purl)
 
 
 def bundled_libraries() -> dict[str, set[str]]:
@@ -204,7 +214,7 @@ def write_notice() -> str:
     lines += [f"{part.name}: {part.licence}" for part in python_parts()]
     lines += ["", "", "Libraries inside their wheels, on one system or another", "-" * 55, ""]
     lines += [f"{name}: {licence}" for name, licence in LIBRARIES.items()]
-    lines += ["", "", "In the pages", "------------", ""]
+    lines += ["", "", "In the pages and in the studio", "-" * 30, ""]
     lines += [f"{part.name}: {part.licence}" for part in npm_parts()]
     lines += ["", "", "Speech models, if they are installed", "-" * 36, ""]
     lines += [f"{name}: MIT" for name in MODELS]

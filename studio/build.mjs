@@ -47,9 +47,12 @@ for (const [output, { entryPoint, cssBundle }] of Object.entries(metafile.output
 }
 await writeFile(`${STATIC}/NOTICE.txt`, await notices());
 
-/** The licences of what is bundled. */
+/** The licences of all packages that something was bundled of. */
 async function notices() {
-  const names = ["preact", "@preact/signals", "@preact/signals-core", "hls.js"];
+  const found = Object.keys(metafile.inputs).map(
+    (path) => /^node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1],
+  );
+  const names = [...new Set(found.filter((name) => name !== undefined))].sort();
   const texts = names.map(async (name) => {
     const folder = `node_modules/${name}`;
     const { version, license } = JSON.parse(await readFile(`${folder}/package.json`, "utf8"));

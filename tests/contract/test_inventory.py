@@ -25,6 +25,14 @@ def test_notice_names_every_installed_package_with_its_licence() -> None:
         assert said.get(part.name) == part.licence, "make notice"
 
 
+def test_the_studio_carries_the_licences_of_all_that_is_bundled() -> None:
+    text = (ROOT / "src/framekiln/studio/static/NOTICE.txt").read_text("utf-8")
+    bundled = dict(re.findall(r"^([@\w./-]+) [0-9.]+ \((.+)\)$", text, re.MULTILINE))
+    assert {"preact", "hls.js", "@codemirror/state", "@lezer/lr"} <= set(bundled)
+    known = {part.name: part.licence for part in inventory.npm_parts()}
+    assert bundled.items() <= known.items()
+
+
 def test_notice_is_what_the_script_writes_but_for_packages_of_other_systems() -> None:
     def lines(text: str) -> list[str]:
         optional = tuple(f"{name}: " for name in inventory.required_names())
