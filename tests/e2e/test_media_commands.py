@@ -1,12 +1,14 @@
 """Renders, videos, templates and files at the command line, against a running service."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
 from tests.e2e.conftest import Terminal
 from tests.support.looks import decode_frames
+from tests.support.speech_clips import FOLDER
 
 CONFIG: dict[str, Any] = {
     "dimensions": {"width": 64, "height": 36},
@@ -53,6 +55,11 @@ def test_templates_and_videos_are_managed_at_the_command_line(
     changed = terminal.write("changed.json", {**template, "name": "Farewell"})
     updated = terminal.ask("templates", "update", made["id"], changed)
     assert (updated["id"], updated["name"], updated["version"]) == (made["id"], "Farewell", 2)
+    versions = terminal.ask("templates", "versions", made["id"])
+    assert [(each["version"], each["name"]) for each in versions] == [
+        (2, "Farewell"),
+        (1, "Greeting"),
+    ]
     check_bulk(terminal, made["id"], tmp_path)
     assert terminal.type("templates", "delete", made["id"]).exit_code == 0
 
@@ -74,6 +81,9 @@ def check_bulk(terminal: Terminal, template_id: str, folder: Path) -> None:
     assert len(films) == 2
     rows = terminal.ask("bulks", "rows", bulk["id"])
     assert [row["data"]["name"] for row in rows] == ["Ada", "Grace"]
+    results = folder / "results.csv"
+    assert terminal.type("bulks", "manifest", bulk["id"], "-o", str(results)).exit_code == 0
+    assert [line.split(",")[0] for line in results.read_text().splitlines()] == ["row", "1", "2"]
 
 
 def test_renders_and_files_are_managed_at_the_command_line(
@@ -87,6 +97,7 @@ def test_renders_and_files_are_managed_at_the_command_line(
     assert made["status"] == "complete"
     assert terminal.type("renders", "watch", made["id"]).stdout == f"{made['id']}  complete\n"
     assert made["id"] in terminal.type("renders", "list", "--status", "complete").stdout
+    check_bundle(terminal, tmp_path)
     file = terminal.ask("upload", str(still), "--wait")
     assert terminal.ask("files", "list", "--search", "STILL")[0]["id"] == file["id"]
     assert terminal.ask("files", "watch", file["id"])["status"] == "ready"
@@ -96,3 +107,42 @@ def test_renders_and_files_are_managed_at_the_command_line(
     for noun, each in (("renders", made["id"]), ("files", file["id"])):
         assert terminal.type(noun, "delete", each).stdout == f"{each}  deleted\n"
         assert terminal.type(noun, "get", each).exit_code == 1
+
+
+def check_bundle(terminal: Terminal, folder: Path) -> None:
+    """Render a folder, and the same as a bundle: the style beside the page is used."""
+    card = folder / "card"
+    card.mkdir()
+    (card / "index.html").write_text("<link rel=stylesheet href=style.css><body>")
+    (card / "style.css").write_text("body { background: #0000ff }")
+    shutil.make_archive(str(folder / "card"), "zip", card)
+    for named in ("card", "card.zip"):
+        still = folder / f"{named}.png"
+        create = ("renders", "create", str(folder / named), "--width", "64", "--height", "36")
+        assert terminal.ask(*create, "-o", str(still))["status"] == "complete"
+        assert decode_frames(still)[0].rgb[18, 32].tolist() == [0, 0, 255]
+    (card / "outside.css").symlink_to("/etc/hostname")
+    refused = terminal.type("renders", "create", str(card))
+    assert refused.exit_code == 1
+    assert "outside.css is a link out of" in refused.stderr
+
+
+def test_files_are_transcribed_at_the_command_line(terminal: Terminal, tmp_path: Path) -> None:
+    file = terminal.ask("upload", str(FOLDER / "austen_0880.flac"), "--wait")
+    captions = tmp_path / "speech.vtt"
+    made = terminal.ask("transcriptions", "create", file["id"], "-o", str(captions))
+    assert made["status"] == "complete"
+    assert captions.read_text().startswith("WEBVTT")
+    spoken = (FOLDER / "austen_0880.tsv").read_text().split()[-1].strip(".,")
+    assert spoken in captions.read_text()
+    assert terminal.type("transcriptions", "watch", made["id"]).stdout.endswith("  complete\n")
+    assert terminal.ask("transcriptions", "get", made["id"])["id"] == made["id"]
+    assert made["id"] in terminal.type("transcriptions", "list", "--file", file["id"]).stdout
+    download = ("transcriptions", "download", made["id"], "-o")
+    assert terminal.type(*download, str(tmp_path / "speech.srt")).exit_code == 0
+    assert " --> " in (tmp_path / "speech.srt").read_text()
+    named = terminal.ask(*download, str(tmp_path / "words.txt"), "--format", "json")
+    assert json.loads((tmp_path / "words.txt").read_text())
+    assert named["byte_size"] == (tmp_path / "words.txt").stat().st_size
+    refused = terminal.type(*download, str(tmp_path / "speech.docx"))
+    assert (refused.exit_code, "must end in .vtt, .srt or .json" in refused.stderr) == (1, True)

@@ -73,6 +73,10 @@ def test_reviews_are_listed_and_decided(terminal: Terminal, film: Path) -> None:
     )
     runs = [terminal.ask("runs", "create", "reviewed", str(film)) for _ in range(2)]
     yes, no = (_pending(terminal, run["id"]) for run in runs)
+    assert terminal.ask("reviews", "get", yes)["run_id"] == runs[0]["id"]
+    shared = terminal.ask("reviews", "link", yes, "--expires-in", "2h")
+    assert [each["id"] for each in terminal.ask("links", "list")] == [shared["id"]]
+    assert terminal.type("reviews", "link", yes).stdout.startswith("http")
     patch = terminal.write("patch.json", {"annotations": [], "reviewed_kinds": ["face"]})
     approved = terminal.ask("reviews", "approve", yes, "--patch", patch)
     assert approved["metadata_patch"]["reviewed_kinds"] == ["face"]

@@ -20,6 +20,7 @@ from framekiln.cli.media_output import (
 from framekiln.cli.output import JsonFlag
 from framekiln.cli.service_client import open_client
 from framekiln.client.model import RemoteBulk
+from framekiln.kit.errors import InvalidInput
 
 app = typer.Typer(
     help="Make a video for each row of a table.", no_args_is_help=True, add_completion=False
@@ -36,6 +37,9 @@ def create(
         str | None,
         typer.Option(help="Idempotency key: the same key and table return the first bulk."),
     ] = None,
+    version: Annotated[
+        int | None, typer.Option(help="A version of the template; by default the latest.", min=1)
+    ] = None,
     wait: WaitFlag = False,
     output: OutputOption = None,
     as_json: JsonFlag = False,
@@ -44,7 +48,7 @@ def create(
     if output is not None:
         check_target(output)
     with open_client() as client:
-        made = client.bulks.create_from_table(template, table, key=key)
+        made = client.bulks.create_from_table(template, table, version=version, key=key)
         found = finish(client.bulks, made, wait=wait, output=output, as_json=as_json)
     _show(found, as_json=as_json)
 
@@ -93,6 +97,18 @@ def download(bulk: BulkId, output: TargetOption, as_json: JsonFlag = False) -> N
     check_target(output)
     with open_client() as client:
         client.bulks.download(bulk, output)
+    show_saved(bulk, output, as_json=as_json)
+
+
+@app.command()
+def manifest(bulk: BulkId, output: TargetOption, as_json: JsonFlag = False) -> None:
+    """Write the results of all rows to a .json or .csv file, also while the bulk runs."""
+    check_target(output)
+    ending = output.suffix.lower()
+    if ending not in (".json", ".csv"):
+        raise InvalidInput(f"{output} must end in .json or .csv")
+    with open_client() as client:
+        client.bulks.manifest(bulk, output, "csv" if ending == ".csv" else "json")
     show_saved(bulk, output, as_json=as_json)
 
 

@@ -45,9 +45,14 @@ COMMANDS: Final = {
     "templates": CommandEntry("templates:app", "Store templates, and make videos of them."),
     "bulks": CommandEntry("bulks:app", "Make a video for each row of a table."),
     "files": CommandEntry("files:app", "List, follow, download and delete files."),
+    "transcriptions": CommandEntry(
+        "transcriptions:app", "Transcribe files, and download text and captions."
+    ),
     "pipelines": CommandEntry("pipelines:app", "Manage pipelines, their versions and endpoints."),
     "runs": CommandEntry("runs:app", "Start, follow, cancel and retry runs of pipelines."),
-    "reviews": CommandEntry("reviews:app", "List, approve and reject review tasks."),
+    "reviews": CommandEntry(
+        "reviews:app", "List, approve and reject review tasks, and share them by link."
+    ),
     "batches": CommandEntry("batches:app", "Run a pipeline over many files."),
     "link": CommandEntry("links:link", "Make a signed link to media of the service."),
     "links": CommandEntry("links:app", "List and revoke signed links."),

@@ -22,6 +22,7 @@ from framekiln.cli.media_output import (
 )
 from framekiln.cli.output import JsonFlag
 from framekiln.cli.service_client import open_client
+from framekiln.client.bundles import is_bundle
 from framekiln.client.model import RemoteRender
 from framekiln.kit.errors import InvalidInput
 
@@ -37,7 +38,13 @@ _STILLS = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".webp": "webp"}
 
 @app.command()
 def create(
-    page: Annotated[Path, typer.Argument(help="An HTML file, or - for standard input.")],
+    page: Annotated[
+        Path,
+        typer.Argument(
+            help="An HTML file, a folder with an index.html, a bundle (.tar.gz, .zip), or - for"
+            " a page on standard input."
+        ),
+    ],
     width: Annotated[int | None, typer.Option(help="In pixels.", min=1)] = None,
     height: Annotated[int | None, typer.Option(help="In pixels.", min=1)] = None,
     fps: Annotated[float | None, typer.Option(help="Frames per second.")] = None,
@@ -52,16 +59,20 @@ def create(
     output: OutputOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Render an HTML page; a still if the output ends with .png, .jpg or .webp."""
+    """Render a page, folder or bundle; a still if the output ends with .png, .jpg or .webp."""
     asked = {"width": width, "height": height, "fps": fps, "duration_ms": duration_ms}
     body: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
     if output is not None:
         check_target(output)
         if still := _STILLS.get(output.suffix.lower()):
             body["output"] = {"container": still}
-    html, values = _html(page), read_object(data, data_file)
+    values = read_object(data, data_file)
+    html = None if is_bundle(page) else _html(page)
     with open_client() as client:
-        made = client.renders.create(html=html, data=values, **body)
+        if html is None:
+            made = client.renders.create_from_bundle(page, data=values, **body)
+        else:
+            made = client.renders.create(html=html, data=values, **body)
         found = finish(client.renders, made, wait=wait, output=output, as_json=as_json)
     _show(found, as_json=as_json)
 

@@ -6,12 +6,15 @@ from typing import Annotated
 import typer
 
 from framekiln.cli.json_input import read_json
+from framekiln.cli.links import parse_duration_s
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
 from framekiln.cli.service_client import open_client
 from framekiln.client.model import RemoteReview
 
 app = typer.Typer(
-    help="List, approve and reject review tasks.", no_args_is_help=True, add_completion=False
+    help="List, approve and reject review tasks, and share them by link.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 ReviewId = Annotated[str, typer.Argument(help="Id of the review task.")]
@@ -37,6 +40,32 @@ def list_all(
         for each in found
     ]
     write_table(("id", "status", "run", "expires", "instructions"), rows)
+
+
+@app.command()
+def get(review: ReviewId, as_json: JsonFlag = False) -> None:
+    """Show a review task."""
+    with open_client() as client:
+        _show(client.reviews.get(review), as_json=as_json)
+
+
+@app.command()
+def link(
+    review: ReviewId,
+    expires_in: Annotated[
+        str, typer.Option("--expires-in", help="Such as 12h or 7d; at most 365d.")
+    ] = "7d",
+    as_json: JsonFlag = False,
+) -> None:
+    """Make a link to the page of a task, for somebody who has no account."""
+    expires_in_s = parse_duration_s(expires_in)
+    with open_client() as client:
+        # The command may have a temporary key, with which the link would end.
+        made = client.reviews.create_link(review, expires_in_s=expires_in_s, scope="organization")
+    if as_json:
+        write_json(dict(made.raw))
+    else:
+        write_line(made.url)
 
 
 @app.command()

@@ -39,6 +39,11 @@ NameOption = Annotated[
 ]
 
 
+VersionOption = Annotated[
+    int | None, typer.Option(help="A version of the template; by default the latest.", min=1)
+]
+
+
 @app.command()
 def create(template: TemplateFile, name: NameOption = None, as_json: JsonFlag = False) -> None:
     """Store a template."""
@@ -81,10 +86,26 @@ def get(template: TemplateId, as_json: JsonFlag = False) -> None:
 
 
 @app.command()
-def schema(template: TemplateId) -> None:
+def versions(template: TemplateId, limit: LimitOption = 25, as_json: JsonFlag = False) -> None:
+    """Show the versions of a template, newest first."""
+    with open_client() as client:
+        show_rows(
+            client.templates.versions(template),
+            {
+                "version": lambda each: each.number,
+                "name": lambda each: each.name,
+                "created": lambda each: each.created_at,
+            },
+            limit=limit,
+            as_json=as_json,
+        )
+
+
+@app.command()
+def schema(template: TemplateId, version: VersionOption = None) -> None:
     """Write the JSON Schema of the data of a template."""
     with open_client() as client:
-        write_json(client.templates.schema(template))
+        write_json(client.templates.schema(template, version=version))
 
 
 @app.command()
@@ -96,6 +117,7 @@ def render(
     data_file: Annotated[
         Path | None, typer.Option("--data-file", help="The same as a JSON file, or -.")
     ] = None,
+    version: VersionOption = None,
     wait: WaitFlag = False,
     output: OutputOption = None,
     as_json: JsonFlag = False,
@@ -105,7 +127,7 @@ def render(
     if output is not None:
         check_target(output)
     with open_client() as client:
-        made = client.templates.render(template, values)
+        made = client.templates.render(template, values, version=version)
         found = finish(client.videos, made, wait=wait, output=output, as_json=as_json)
     show_one(found, f"{found.id}  {found.status}", as_json=as_json)
 

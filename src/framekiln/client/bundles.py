@@ -9,7 +9,13 @@ from typing import Final
 from framekiln.client.errors import LocalFileUnusable
 
 INDEX: Final = "index.html"
+_ARCHIVES: Final = (".tar.gz", ".tgz", ".zip")
 _LEFT_OUT: Final = frozenset({".git", "node_modules", "__pycache__"})
+
+
+def is_bundle(path: Path) -> bool:
+    """Tell whether this is a folder, or an archive of one, and not a page."""
+    return path.is_dir() or path.name.lower().endswith(_ARCHIVES)
 
 
 def bundle_bytes(path: Path) -> bytes:

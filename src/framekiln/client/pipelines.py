@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from framekiln.client.errors import NoSuchPipeline
+from framekiln.client.links import LinkScope
 from framekiln.client.model import (
     RemoteBatch,
     RemoteEndpoint,
@@ -240,9 +241,13 @@ class RemoteReviews(RemotePart[Connection_co]):
         return (yield from self._read("GET", f"{_REVIEWS}/{review_id}/inputs"))
 
     @operation
-    def create_link(self, review_id: str, *, expires_in_s: int | None = None) -> Steps[RemoteLink]:
+    def create_link(
+        self, review_id: str, *, expires_in_s: int | None = None, scope: LinkScope = "api_key"
+    ) -> Steps[RemoteLink]:
         """Make a link to the page of a task, for somebody without an account; for a week."""
-        body = {} if expires_in_s is None else {"expires_in_s": expires_in_s}
+        body: Json = {"scope": scope}
+        if expires_in_s is not None:
+            body["expires_in_s"] = expires_in_s
         # Without retries: a second attempt could make a second link.
         raw = yield from self._read_once("POST", f"{_REVIEWS}/{review_id}/links", json=body)
         return RemoteLink.of(raw)

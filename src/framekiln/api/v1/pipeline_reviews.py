@@ -1,7 +1,7 @@
 """/api/v1/pipeline-reviews: review tasks that people decide (spec 3.3)."""
 
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -42,6 +42,10 @@ class CreateReviewLink(BaseModel):
         ge=1,
         le=int(MAX_LIFETIME.total_seconds()),
         description="Seconds until the link expires.",
+    )
+    scope: Literal["api_key", "organization"] = Field(
+        default="api_key",
+        description="Whether the link ends when the key that makes it is revoked.",
     )
 
 
@@ -92,7 +96,7 @@ async def create_review_link(
     link = await services.links.create(
         NewLink(
             organization_id=caller.organization.id,
-            api_key_id=caller.api_key_id,
+            api_key_id=caller.api_key_id if body.scope == "api_key" else None,
             user_id=caller.user_id,
             target=review_target(review.id),
             lifetime=timedelta(seconds=body.expires_in_s),
