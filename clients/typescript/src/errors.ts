@@ -54,7 +54,8 @@ export async function errorOf(response: Response): Promise<FramekilnError> {
     // Not JSON: the status has to do.
   }
   const code = String(raw["error"] ?? "service_refused");
-  const message = `${String(raw["message"] ?? response.statusText)} (${response.status})`;
+  const remedy = raw["remedy"] === undefined ? "" : `. ${String(raw["remedy"])}`;
+  const message = `${String(raw["message"] ?? response.statusText)} (${response.status})${remedy}`;
   if (response.status >= 500 || response.status === 429) {
     const seconds = Number.parseInt(response.headers.get("Retry-After") ?? "", 10);
     const retryAfterS = Number.isNaN(seconds) ? null : seconds;

@@ -159,6 +159,10 @@ ERROR_SCHEMA = {
     "properties": {
         "error": {"type": "string", "examples": ["invalid_request"]},
         "message": {"type": "string"},
+        "remedy": {
+            "type": "string",
+            "description": "What to do; of invalid input, `message` and `issues` say it.",
+        },
         "field": {"type": "string", "description": "Dotted path of the first wrong field."},
         "issues": {"type": "array", "items": {"type": "object"}},
     },

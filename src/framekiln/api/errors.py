@@ -2,9 +2,9 @@
 
 Every error becomes a `Problem`; the route's family decides its JSON:
 
-    v1          {error, message, ...details}
+    v1          {error, message, remedy, ...details}
     pipelines   the same; invalid input is 422 {error, message, issues: [{path, code}]}
-    v2          {error, message}; invalid input is 422 and adds `errors` and `issues`
+    v2          {error, message, remedy}; invalid input is 422 and adds `errors` and `issues`
 
 On an event stream route, the problem is one `error` event. Writing an error never fails, whatever
 the caller sent: unusual numbers and broken text are sanitized first.
@@ -29,6 +29,7 @@ from starlette.types import Scope
 from framekiln.api import sse
 from framekiln.api.logs import request_id_of
 from framekiln.api.origins import UnknownHost
+from framekiln.api.remedies import REMEDIES, REPORT, remedy_of
 from framekiln.kit.errors import (
     Blame,
     CompositionFailed,
@@ -121,6 +122,8 @@ class Problem:
     details: Mapping[str, Any] = field(default_factory=dict)
     issues: Sequence[ProblemIssue] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
+    remedy: str | None = None
+    """What to do about it; None if the message or the issues say it."""
 
 
 def install_error_handlers(app: FastAPI) -> None:
@@ -148,7 +151,14 @@ def problem_of(error: FramekilnError, family: Family) -> Problem:
     if status in (429, 503):
         headers["Retry-After"] = str(error.details.get("retry_after_s", RETRY_AFTER_S))
     if not isinstance(error, InvalidInput) or isinstance(error, MalformedJson):
-        return Problem(status, error.code, error.message, error.details, headers=headers)
+        return Problem(
+            status,
+            error.code,
+            error.message,
+            error.details,
+            headers=headers,
+            remedy=remedy_of(error),
+        )
     if family is not Family.V1:
         status = 422
     issues = _issues_in(error)
@@ -194,6 +204,8 @@ def _issue_message(error: Mapping[str, Any]) -> str:
 def body_of(problem: Problem, family: Family) -> dict[str, Any]:
     """Return the JSON body of a problem in the shape of its family."""
     body: dict[str, Any] = {"error": problem.code, "message": problem.message}
+    if problem.remedy is not None:
+        body["remedy"] = problem.remedy
     if family is Family.V2:
         return _v2_body(problem) if problem.issues else body
     if family is Family.PIPELINES and problem.issues:
@@ -284,14 +296,15 @@ async def _answer_http(request: Request, error: Exception) -> Response:
     else:
         phrase = HTTPStatus(error.status_code).phrase
         code, message = re.sub(r"\W+", "_", phrase).lower(), str(error.detail)
-    return write_problem(
-        request.scope, Problem(error.status_code, code, message, headers=error.headers or {})
-    )
+    remedy = REMEDIES.get(code)
+    headers = error.headers or {}
+    problem = Problem(error.status_code, code, message, headers=headers, remedy=remedy)
+    return write_problem(request.scope, problem)
 
 
 def internal_problem(scope: Scope) -> Problem:
     """Return the answer to an unexpected error: only its code and the request id."""
-    return _without_details(scope, Problem(500, FramekilnError.code, ""))
+    return _without_details(scope, Problem(500, FramekilnError.code, "", remedy=REPORT))
 
 
 def _without_details(scope: Scope, problem: Problem) -> Problem:
@@ -335,10 +348,9 @@ def _v2_body(problem: Problem) -> dict[str, Any]:
 
 
 def _extra_fields(problem: Problem) -> dict[str, Any]:
-    """Return the details; none may replace `error` or `message`."""
-    return {
-        name: value for name, value in problem.details.items() if name not in ("error", "message")
-    }
+    """Return the details; none may replace `error`, `message` or `remedy`."""
+    taken = ("error", "message", "remedy")
+    return {name: value for name, value in problem.details.items() if name not in taken}
 
 
 def _issue_code(error: Mapping[str, Any]) -> str:

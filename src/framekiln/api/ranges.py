@@ -16,6 +16,7 @@ from fastapi import Request
 from fastapi.responses import Response, StreamingResponse
 
 from framekiln.api.errors import Problem, write_problem
+from framekiln.api.remedies import REMEDIES
 from framekiln.kit.errors import NotFound
 from framekiln.storage.blob_store import BlobStore
 
@@ -191,6 +192,7 @@ def _unsatisfiable(request: Request, size_bytes: int) -> Response:
         f"the content has {size_bytes} bytes, none of them in the requested range",
         {"size_bytes": size_bytes},
         headers={"Accept-Ranges": "bytes", "Content-Range": f"bytes */{size_bytes}"},
+        remedy=REMEDIES["range_not_satisfiable"],
     )
     return write_problem(request.scope, problem)
 

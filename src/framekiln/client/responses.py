@@ -40,6 +40,8 @@ def raise_for_error(answer: httpx.Response) -> None:
     raw = _error_body(answer)
     message = _issues(raw) or str(raw.get("message") or raw.get("error") or answer.reason_phrase)
     text = f"{message[:_MAX_MESSAGE_CHARS]} ({answer.status_code})"
+    if raw.get("remedy"):
+        text += f". {raw['remedy']}"
     if answer.is_server_error or answer.status_code == _TOO_MANY_REQUESTS:
         raise ServiceUnreachable(
             f"the service cannot do this now: {text}",

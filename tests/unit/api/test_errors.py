@@ -155,11 +155,14 @@ async def test_each_error_has_its_status_in_every_family(
     assert answer.headers["cache-control"] == "no-store"
     assert ("www-authenticate" in answer.headers) == (status == 401)
     if family is Family.V2:
-        assert set(answer.json()) == {"error", "message"}
+        assert set(answer.json()) - {"remedy"} == {"error", "message"}
+    assert "remedy" in answer.json()
 
 
 async def test_details_are_added_to_the_fields_of_an_error(client: httpx.AsyncClient) -> None:
     body = (await client.get("/api/v1/renders/raise/missing")).json()
+    remedy = body.pop("remedy")
+    assert remedy == "The routes are listed at /docs."
     assert body == {"error": "not_found", "message": "no such file", "file_ids": ["1"]}
 
 
@@ -177,7 +180,7 @@ async def test_internal_errors_contain_the_request_id_and_no_more(
         answer = await client.get(f"/api/v1/renders/raise/{what}", headers=headers)
     assert [line["log_level"] for line in lines] == ["error", "info"]
     assert lines[0]["exc_info"]
-    assert set(answer.json()) == {"error", "message", "request_id"}
+    assert set(answer.json()) == {"error", "message", "remedy", "request_id"}
     assert "req-17" in answer.json()["message"]
     assert "secret" not in answer.text
     assert "10.0.0.7" not in answer.text
