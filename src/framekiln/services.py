@@ -3,7 +3,9 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
+from framekiln.audit.service import AuditLog
 from framekiln.db.notify import Notifications
 from framekiln.db.pool import Connection, Database
 from framekiln.destinations.encryption import CredentialEncryption
@@ -19,6 +21,8 @@ from framekiln.files.service import Files
 from framekiln.files.streams.service import Streams
 from framekiln.files.uploads import Uploads
 from framekiln.files.worker import FileWorker
+from framekiln.identity.invitations import Invitations
+from framekiln.identity.members import Members
 from framekiln.identity.passwords import Passwords
 from framekiln.identity.service import Identity
 from framekiln.identity.sessions import Sessions
@@ -76,6 +80,9 @@ class Services:
     identity: Identity
     users: Users
     sessions: Sessions
+    members: Members
+    invitations: Invitations
+    audit: AuditLog
     tokens: AccessTokens
     links: Links
     destinations: Destinations
@@ -131,7 +138,6 @@ class Services:
             ],
         )
         quotas = Quotas(database, clock=clock, defaults=limits)
-        passwords = Passwords()
         signing_keys = (
             ConfiguredSigningKeys(settings.secret_keys)
             if settings.secret_keys
@@ -174,6 +180,7 @@ class Services:
             quotas=quotas,
         )
         identity = Identity(database, clock)
+        people = _people(database, signing_keys, clock)
         async with AsyncExitStack() as stack:
             await _open_all(stack, database, notifications, jobs)
             videos = VideoServices.build(
@@ -198,12 +205,14 @@ class Services:
                 jobs=jobs,
                 blobs=blobs,
                 identity=identity,
-                users=Users(database, passwords=passwords, clock=clock),
-                sessions=Sessions(
+                users=people.users,
+                sessions=people.sessions,
+                members=people.members,
+                invitations=people.invitations,
+                audit=AuditLog(
                     database,
-                    passwords=passwords,
-                    devices=DeviceTokens(signing_keys, clock),
                     clock=clock,
+                    kept_for=timedelta(days=settings.audit_days) or None,
                 ),
                 tokens=AccessTokens(signing_keys, clock),
                 destinations=destinations,
@@ -270,6 +279,28 @@ class Services:
                 renders=renders,
                 v2=videos,
             )
+
+
+@dataclass(frozen=True)
+class _People:
+    users: Users
+    sessions: Sessions
+    members: Members
+    invitations: Invitations
+
+
+def _people(database: Database, keys: SigningKeys, clock: Clock) -> _People:
+    """Return the services of users, over one limit for the hashing of passwords."""
+    passwords = Passwords()
+    sessions = Sessions(
+        database, passwords=passwords, devices=DeviceTokens(keys, clock), clock=clock
+    )
+    return _People(
+        users=Users(database, passwords=passwords, clock=clock),
+        sessions=sessions,
+        members=Members(database, sessions=sessions, clock=clock),
+        invitations=Invitations(database, sessions=sessions, passwords=passwords, clock=clock),
+    )
 
 
 def _row_copies(destinations: Destinations) -> OnRowStarted:

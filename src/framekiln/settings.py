@@ -97,6 +97,8 @@ class Settings(BaseSettings):
     quota_requests_per_minute: int = Field(
         default=12_000, alias="FRAMEKILN_QUOTA_REQUESTS_PER_MINUTE", ge=0
     )
+    audit_days: int = Field(default=365, alias="FRAMEKILN_AUDIT_DAYS", ge=0, le=36_500)
+    """How long events of the audit log are kept; 0 means for ever."""
     render_slots: int = Field(default=0, alias="FRAMEKILN_RENDER_SLOTS", ge=0)
     """Renders at a time in one worker; 0 means half the cores, at least one."""
     confined_children: int = Field(default=0, alias="FRAMEKILN_CONFINED_CHILDREN", ge=0)

@@ -11,8 +11,11 @@ import httpx
 from argon2 import PasswordHasher
 
 from framekiln.api.app import create_app
-from framekiln.identity.model import Organization
+from framekiln.identity.invitations import Invitations
+from framekiln.identity.members import Members
+from framekiln.identity.model import Organization, Role
 from framekiln.identity.passwords import Passwords
+from framekiln.identity.service import Identity
 from framekiln.identity.sessions import Pause, Sessions
 from framekiln.identity.signatures.devices import DeviceTokens
 from framekiln.identity.signatures.stored_keys import StoredSigningKeys
@@ -43,10 +46,10 @@ class SessionHarness:
         transport = httpx.ASGITransport(self.kiln.asgi, client=(client, 123))
         return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
 
-    async def user(self) -> str:
+    async def user(self, role: Role = Role.MEMBER) -> str:
         """Return the e-mail address of a new user."""
         email = f"{uuid4()}@example.org"
-        await self.services.users.create(email, self.organization.id, password=PASSWORD)
+        await self.services.users.create(email, self.organization.id, role=role, password=PASSWORD)
         return email
 
     async def logged_in(self, email: str | None = None) -> httpx.AsyncClient:
@@ -75,11 +78,15 @@ async def open_session_harness(
 def with_clock(services: Services, clock: SettableClock) -> Services:
     """Return the services with the clock, and with fast password checks."""
     database, passwords = services.database, Passwords(FAST_HASHER)
+    sessions = new_sessions(services, passwords, clock)
     return replace(
         services,
         clock=clock,
+        identity=Identity(database, clock),
         users=Users(database, passwords=passwords, clock=clock),
-        sessions=new_sessions(services, passwords, clock),
+        sessions=sessions,
+        members=Members(database, sessions=sessions, clock=clock),
+        invitations=Invitations(database, sessions=sessions, passwords=passwords, clock=clock),
     )
 
 

@@ -22,6 +22,7 @@ from framekiln.api.route_index import RouteIndex
 from framekiln.api.unknown_fields import describe_warnings
 from framekiln.api.v1 import (
     activity,
+    audit,
     client_reports,
     file_content,
     file_frames,
@@ -31,6 +32,7 @@ from framekiln.api.v1 import (
     legacy_files,
     legacy_tracks,
     links,
+    members,
     organization,
     pipeline_batches,
     pipeline_callbacks,
@@ -57,6 +59,8 @@ V1_ROUTERS: tuple[APIRouter, ...] = (
     organization.router,
     activity.router,
     keys.router,
+    members.router,
+    audit.router,
     renders.router,
     tokens.router,
     links.router,

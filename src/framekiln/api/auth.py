@@ -1,7 +1,8 @@
 """Authentication of each request, as dependencies that routes declare in their parameters.
 
-AuthenticatedCaller   an API key or a session: may do what the organization may
-SignedIn              a session only
+AuthenticatedCaller   an API key, which may do what the organization may, or a session, whose user
+                      may do what `roles` says
+SessionCaller         a session only
 MediaReader           also a URL token, a media token, a link or a review link: may read media at
                       this address
 Uploader              also a URL token that was signed for this upload
@@ -20,11 +21,14 @@ from starlette.routing import BaseRoute
 
 from framekiln.api.origins import SAFE_METHODS, require_own_host, require_own_page
 from framekiln.api.review_links import review_of
+from framekiln.api.roles import require_role, role_too_low
+from framekiln.audit.actor import name_actor
+from framekiln.audit.model import ActorType
 from framekiln.identity.errors import KeyMalformed, TokenInvalid, TokenScopeMismatch
-from framekiln.identity.model import Caller
+from framekiln.identity.model import Caller, Role
 from framekiln.identity.signatures.scope import RequestTarget
 from framekiln.kit.errors import NotFound
-from framekiln.kit.ids import OrganizationId, parse_uuid
+from framekiln.kit.ids import FileId, OrganizationId, parse_uuid
 from framekiln.links.errors import LinkExpired
 from framekiln.links.model import Link
 from framekiln.pipelines.model.pipeline import ReviewId
@@ -95,18 +99,37 @@ class Reader:
 
 
 async def caller(request: Request) -> Caller:
-    """Return the caller with the request's API key or session, or raise `Unauthenticated`."""
+    """Return the caller with the request's API key or session.
+
+    Raise `Unauthenticated`, or `RoleTooLow` if the role of the user does not allow the route.
+    """
+    return await _with_role(request, await _known_caller(request))
+
+
+async def session_caller(request: Request) -> Caller:
+    """Return the caller with the request's session.
+
+    Raise `Unauthenticated`, `CrossOrigin`, or `RoleTooLow`.
+    """
+    return await _with_role(request, await _known_user(request))
+
+
+async def _with_role(request: Request, found: Caller) -> Caller:
+    await require_role(request, found, services_of(request).members)
+    return found
+
+
+async def _known_caller(request: Request) -> Caller:
     text = bearer_text(request)
     if text is None and cookie_of(request, SESSION_COOKIE) is not None:
-        return await session_caller(request)
+        return await _known_user(request)
     if text is not None and is_token(text):
         raise TokenScopeMismatch("a media token does not work on this route: use an API key")
     found = await services_of(request).identity.authenticate(text)
     return await _admitted(request, found)
 
 
-async def session_caller(request: Request) -> Caller:
-    """Return the caller with the request's session; raise `Unauthenticated` or `CrossOrigin`."""
+async def _known_user(request: Request) -> Caller:
     services = services_of(request)
     text = cookie_of(request, SESSION_COOKIE)
     if text:
@@ -133,6 +156,7 @@ async def review_link(request: Request) -> OpenedReview | None:
     structlog.contextvars.bind_contextvars(
         organization_id=str(link.organization_id), link_id=str(link.id)
     )
+    name_actor(ActorType.LINK, str(link.id))
     await services.quotas.count_request(link.organization_id)
     return OpenedReview(link, review_id)
 
@@ -242,9 +266,20 @@ async def _reader(request: Request) -> Reader:
     review = await review_link(request)
     if review is not None:
         return await _review_reader(request, review)
-    found = await caller(request)
+    found = await _known_caller(request)
+    if found.role is Role.REVIEWER:
+        await _require_open_file(request, found)
     proof = AuthMethod.SESSION if found.api_key is None else AuthMethod.API_KEY
     return Reader(found.organization.id, proof)
+
+
+async def _require_open_file(request: Request, found: Caller) -> None:
+    """Raise unless the address is of a file that a review task is open for."""
+    services = services_of(request)
+    file_id = parse_uuid(request.path_params.get("file_id", ""))
+    reviews = services.pipelines.reviews
+    if file_id is None or not await reviews.is_file_open(found.organization.id, FileId(file_id)):
+        raise await role_too_low(found, Role.MEMBER, services.members)
 
 
 async def _review_reader(request: Request, review: OpenedReview) -> Reader:
@@ -276,6 +311,9 @@ async def _admitted(request: Request, found: Caller) -> Caller:
     structlog.contextvars.bind_contextvars(organization_id=str(found.organization.id))
     if found.api_key is not None:
         structlog.contextvars.bind_contextvars(key_id=found.api_key.key_id)
+        name_actor(ActorType.API_KEY, found.api_key.key_id, found.api_key.name)
+    elif found.user is not None:
+        name_actor(ActorType.USER, str(found.user.id), found.user.email)
     await services_of(request).quotas.count_request(found.organization.id)
     return found
 

@@ -24,6 +24,8 @@ from framekiln.api.errors import (
 )
 from framekiln.api.logs import RAW_HEADER, accept_request_id, write_request_line
 from framekiln.api.metrics import Metrics
+from framekiln.audit.actor import acting
+from framekiln.audit.model import Actor, ActorType
 
 _BOUND: Final = ("request_id", "organization_id", "key_id", "link_id")
 """Fields of log lines: the id, and what authentication binds."""
@@ -54,7 +56,9 @@ class RequestMiddleware:
         response = _Response(send, added)
         structlog.contextvars.bind_contextvars(request_id=request_id)
         try:
-            await _answer_safely(answer, scope, receive, response)
+            # Until authentication says who it is.
+            with acting(Actor(ActorType.SERVICE, address=_client_address(scope))):
+                await _answer_safely(answer, scope, receive, response)
         finally:
             share.release()
             duration_s = time.perf_counter() - started_s
@@ -102,6 +106,11 @@ async def _answer_safely(
             # Part of the response is sent: only closing the connection marks it incomplete.
             raise
         await write_problem(scope, internal_problem(scope))(scope, receive, response)
+
+
+def _client_address(scope: Scope) -> str | None:
+    client = scope.get("client")
+    return client[0] if client else None
 
 
 def _offered_id(scope: Scope) -> str | None:

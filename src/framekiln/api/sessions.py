@@ -23,10 +23,12 @@ from framekiln.api.origins import refuse_other_page, require_own_host, require_o
 from framekiln.api.review_links import review_of
 from framekiln.api.v1.tokens import SignedUrl, SignUrl, sign
 from framekiln.identity.errors import SessionExists, SessionMissing
-from framekiln.identity.model import Caller, IssuedSession
+from framekiln.identity.model import Caller, IssuedSession, Role
 from framekiln.kit.errors import InvalidInput, Unauthenticated
+from framekiln.kit.ids import OrganizationId
 from framekiln.links.errors import LinkNotFound
 from framekiln.links.model import Link
+from framekiln.services import Services
 from framekiln.settings import Settings
 
 router = APIRouter(tags=["sessions"])
@@ -80,21 +82,67 @@ class SessionOrganization(BaseModel):
     name: str
 
 
+class SessionMembership(SessionOrganization):
+    """An organization that the user belongs to."""
+
+    role: Role
+
+
 class SessionView(BaseModel):
     """Who is logged in, and where."""
 
     user: UserView
     organization: SessionOrganization
+    role: Role
+    organizations: list[SessionMembership] = Field(
+        description="All that the user belongs to; a session is in one of them."
+    )
 
     @classmethod
-    def of(cls, caller: Caller) -> "SessionView":
+    async def of(cls, services: Services, caller: Caller) -> "SessionView":
         """Return what a user may see of their session."""
-        user, organization = caller.user, caller.organization
+        user, organization, role = caller.user, caller.organization, caller.role
         assert user is not None
+        assert role is not None
         return cls(
             user=UserView(id=user.id, email=user.email),
             organization=SessionOrganization(id=organization.id, name=organization.name),
+            role=role,
+            organizations=[
+                SessionMembership(
+                    id=each.organization.id, name=each.organization.name, role=each.role
+                )
+                for each in await services.sessions.organizations(user.id)
+            ],
         )
+
+
+class SwitchOrganization(BaseModel):
+    """The organization to work in from now on."""
+
+    organization_id: UUID
+
+
+class InvitationToken(BaseModel):
+    """The token of an invitation, which stands behind `#invitation=` in its link."""
+
+    token: str = Field(max_length=200)
+
+
+class AcceptInvitation(InvitationToken):
+    """The token of an invitation, and the password: a new one, or that of the user."""
+
+    password: str
+
+
+class OpenedInvitation(BaseModel):
+    """What somebody is invited to."""
+
+    organization: str
+    email: str
+    role: Role
+    expires_at: datetime
+    has_account: bool = Field(description="Whether the address has a user, whose password counts.")
 
 
 class SessionDone(BaseModel):
@@ -128,6 +176,44 @@ async def log_in_with_code(request: Request, response: Response) -> SessionView:
     body = await read_json(request, LoginCode, max_bytes=MAX_BODY_BYTES)
     client = request.client.host if request.client else None
     issued = await services_of(request).sessions.log_in_with_code(body.code, client=client)
+    return await _begin(request, response, issued)
+
+
+@router.post(
+    "/login/invitation",
+    openapi_extra=json_body(InvitationToken, names_unknown=False),
+    summary="Show an invitation",
+)
+async def show_invitation(request: Request, response: Response) -> OpenedInvitation:
+    """Return what the link of an invitation is for; it is not used up."""
+    _require_own_login(request)
+    body = await read_json(request, InvitationToken, max_bytes=MAX_BODY_BYTES)
+    found, has_account = await services_of(request).invitations.open(body.token)
+    response.headers["Cache-Control"] = "no-store"
+    return OpenedInvitation(
+        organization=found.organization.name,
+        email=found.email,
+        role=found.role,
+        expires_at=found.expires_at,
+        has_account=has_account,
+    )
+
+
+@router.post(
+    "/login/invitation/accept",
+    openapi_extra=json_body(AcceptInvitation, names_unknown=False),
+    summary="Accept an invitation",
+)
+async def accept_invitation(request: Request, response: Response) -> SessionView:
+    """Join the organization and start a session there; the link works once."""
+    _require_own_login(request)
+    body = await read_json(request, AcceptInvitation, max_bytes=MAX_BODY_BYTES)
+    issued = await services_of(request).invitations.accept(
+        body.token,
+        body.password,
+        client=request.client.host if request.client else None,
+        device=cookie_of(request, DEVICE_COOKIE),
+    )
     return await _begin(request, response, issued)
 
 
@@ -196,7 +282,7 @@ async def _begin(request: Request, response: Response, issued: IssuedSession) ->
     await _end_session(request, response)
     for name, text in ((SESSION_COOKIE, issued.text), (DEVICE_COOKIE, issued.device)):
         _set_cookie(response, name, text, settings=services.settings, lifetime_s=COOKIE_LIFETIME_S)
-    return SessionView.of(issued.caller)
+    return await SessionView.of(services, issued.caller)
 
 
 async def _end_session(request: Request, response: Response) -> None:
@@ -225,10 +311,29 @@ async def log_out(request: Request, response: Response) -> SessionDone:
 
 
 @router.get("/session", summary="Show the current user")
-async def get_session(response: Response, caller: SessionCaller) -> SessionView:
+async def get_session(request: Request, response: Response, caller: SessionCaller) -> SessionView:
     """Answer 200 for a valid session, else 401."""
     response.headers["Cache-Control"] = "no-store"
-    return SessionView.of(caller)
+    return await SessionView.of(services_of(request), caller)
+
+
+@router.post(
+    "/session/organization",
+    openapi_extra=json_body(SwitchOrganization, names_unknown=False),
+    summary="Work in another organization",
+)
+async def switch_organization(
+    request: Request, response: Response, caller: SessionCaller
+) -> SessionView:
+    """Continue this session in another organization that the user belongs to."""
+    services = services_of(request)
+    body = await read_json(request, SwitchOrganization, max_bytes=MAX_BODY_BYTES)
+    text = cookie_of(request, SESSION_COOKIE)
+    assert text is not None
+    organization_id = OrganizationId(body.organization_id)
+    switched = await services.sessions.switch(text, caller, organization_id)
+    response.headers["Cache-Control"] = "no-store"
+    return await SessionView.of(services, switched)
 
 
 @router.post(

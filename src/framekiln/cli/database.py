@@ -6,6 +6,7 @@ create one: with an empty database, every command would give wrong results.
 """
 
 import asyncio
+import getpass
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from framekiln.audit.actor import name_actor
+from framekiln.audit.model import ActorType
 from framekiln.cli.account import account_of, lock_data
 from framekiln.cli.port import is_service_at, local_url
 from framekiln.cli.supervisor import RESTART_AT_ONCE, Supervisor
@@ -99,12 +102,15 @@ async def open_conninfo(settings: Settings) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def open_services(settings: Settings) -> AsyncIterator["Services"]:
-    """Yield the application on the command's database."""
+async def open_services(
+    settings: Settings, *, actor: ActorType = ActorType.COMMAND_LINE
+) -> AsyncIterator["Services"]:
+    """Yield the application on the command's database; the audit log names the actor."""
     # All domains together are slow to import; commands that only need a database avoid that.
     from framekiln.services import Services  # noqa: PLC0415
 
     async with open_conninfo(settings) as conninfo, Services.open(settings, conninfo) as services:
+        name_actor(actor, None, _login_name() if actor is ActorType.COMMAND_LINE else None)
         yield services
 
 
@@ -146,6 +152,14 @@ async def start_postgres(supervisor: Supervisor, postgres: EmbeddedPostgres) -> 
     )
     supervisor.add_cleanup(postgres.leave)
     await supervisor.wait_until_ready(process, postgres.wait_ready(_FIRST_START_WITHIN_S))
+
+
+def _login_name() -> str | None:
+    """Return the account that runs the command; None if it has no name."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return None
 
 
 def write_to_stderr(name: str, line: str) -> None:

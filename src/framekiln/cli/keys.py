@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import asdict
+from datetime import timedelta
 from typing import Annotated
 
 import typer
@@ -14,7 +15,7 @@ from framekiln.identity.model import ApiKey, IssuedKey
 from framekiln.identity.service import DEFAULT_ORGANIZATION
 
 app = typer.Typer(
-    help="Create, list and revoke API keys.", no_args_is_help=True, add_completion=False
+    help="Create, list, rotate and revoke API keys.", no_args_is_help=True, add_completion=False
 )
 
 Org = Annotated[str, typer.Option("--org", help="Name or id of the organization.")]
@@ -36,6 +37,31 @@ def create(
                 return first
             organization = await find_organization(services.identity, org)
             return await services.identity.create_key(organization.id, name)
+
+    issued = asyncio.run(run())
+    if as_json:
+        write_json({"api_key": issued.text, **asdict(issued.key)})
+    else:
+        write_line(issued.text)
+
+
+@app.command()
+def rotate(
+    key_id: Annotated[str, typer.Argument(help="The last part of the key.")],
+    org: Org = DEFAULT_ORGANIZATION,
+    overlap_hours: Annotated[
+        int, typer.Option(min=0, max=90 * 24, help="How long the secret before works.")
+    ] = 24,
+    as_json: JsonFlag = False,
+) -> None:
+    """Give a key a new secret and show it. It is not shown again."""
+
+    async def run() -> IssuedKey:
+        async with open_services(load_settings()) as services:
+            organization = await find_organization(services.identity, org)
+            return await services.identity.rotate_key(
+                organization.id, key_id, overlap=timedelta(hours=overlap_hours)
+            )
 
     issued = asyncio.run(run())
     if as_json:

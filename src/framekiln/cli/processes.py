@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from framekiln.audit.model import ActorType
 from framekiln.cli.account import (
     account_environment,
     account_of,
@@ -67,7 +68,7 @@ async def _api(settings: Settings, listeners: list[int]) -> None:
     from framekiln.api.app import create_app  # noqa: PLC0415
     from framekiln.cli.api_server import serve_app  # noqa: PLC0415
 
-    async with open_services(settings) as services:
+    async with open_services(settings, actor=ActorType.SERVICE) as services:
         await serve_app(create_app(services), settings, listeners)
 
 
@@ -92,7 +93,7 @@ def worker(
 async def _worker(settings: Settings, queues: list[str], concurrency: int) -> None:
     from framekiln.worker.loop import run_worker  # noqa: PLC0415
 
-    async with open_services(settings) as services:
+    async with open_services(settings, actor=ActorType.SERVICE) as services:
         await run_worker(services, queues=queues, concurrency=concurrency)
 
 

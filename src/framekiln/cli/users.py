@@ -12,15 +12,18 @@ from framekiln.cli.environment import load_settings
 from framekiln.cli.orgs import find_organization
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
 from framekiln.cli.startup_message import LOGIN_LINK_LIFETIME, login_url
-from framekiln.identity.model import IssuedUser, Member, Role, User
+from framekiln.identity.errors import MemberNotFound
+from framekiln.identity.invitations import invitation_url
+from framekiln.identity.model import IssuedInvitation, IssuedUser, Member, Role, User
 from framekiln.identity.service import DEFAULT_ORGANIZATION
-from framekiln.identity.users import FIRST_EMAIL
+from framekiln.identity.users import FIRST_EMAIL, require_email
 
 app = typer.Typer(
     help="Manage users and their passwords.", no_args_is_help=True, add_completion=False
 )
 
 Email = Annotated[str, typer.Argument(help="The e-mail address of the user.")]
+Org = Annotated[str, typer.Option("--org", help="Name or id of the organization.")]
 FromStdin = Annotated[
     bool,
     typer.Option(
@@ -34,9 +37,7 @@ FromStdin = Annotated[
 @app.command()
 def create(
     email: Email,
-    org: Annotated[
-        str, typer.Option("--org", help="Name or id of the organization.")
-    ] = DEFAULT_ORGANIZATION,
+    org: Org = DEFAULT_ORGANIZATION,
     role: Annotated[Role, typer.Option(help="The role in the organization.")] = Role.MEMBER,
     password_stdin: FromStdin = False,
     as_json: JsonFlag = False,
@@ -50,6 +51,55 @@ def create(
             return await services.users.create(email, organization.id, role=role, password=password)
 
     _show(asyncio.run(run()), is_made_up=password is None, as_json=as_json)
+
+
+@app.command()
+def invite(
+    email: Email,
+    org: Org = DEFAULT_ORGANIZATION,
+    role: Annotated[Role, typer.Option(help="The role in the organization.")] = Role.MEMBER,
+    as_json: JsonFlag = False,
+) -> None:
+    """Print a link with which somebody joins an organization; it works once, for a week."""
+    settings = load_settings()
+
+    async def run() -> IssuedInvitation:
+        async with open_services(settings) as services:
+            organization = await find_organization(services.identity, org)
+            return await services.invitations.create(organization.id, email, role)
+
+    issued = asyncio.run(run())
+    link = invitation_url(settings.public_url, issued.token)
+    if as_json:
+        write_json({"email": issued.invitation.email, "role": role, "url": link})
+    else:
+        write_line(link)
+
+
+@app.command("role")
+def change_role(
+    email: Email,
+    role: Annotated[Role, typer.Argument(help="The new role.")],
+    org: Org = DEFAULT_ORGANIZATION,
+    as_json: JsonFlag = False,
+) -> None:
+    """Change what a user may do in an organization."""
+
+    async def run() -> Member:
+        async with open_services(load_settings()) as services:
+            organization = await find_organization(services.identity, org)
+            members = await services.members.list_all(organization.id)
+            address = require_email(email)
+            found = next((each for each in members if each.user.email == address), None)
+            if found is None:
+                raise MemberNotFound(f"{address} does not belong to {organization.name}")
+            return await services.members.set_role(organization.id, found.user.id, role)
+
+    changed = asyncio.run(run())
+    if as_json:
+        write_json(asdict(changed))
+    else:
+        write_line(f"{changed.user.email} is {changed.role} in {changed.organization.name}")
 
 
 @app.command("list")

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
+from framekiln.audit.log import record
 from framekiln.db.newest_rows import NewestPage
 from framekiln.db.notify import Follower, Notifications, notify
 from framekiln.db.pool import Database
@@ -272,6 +273,9 @@ class Files:
         async with self._database.transaction() as connection:
             if not await store.delete(connection, organization_id, file_id):
                 raise file_not_found(file_id)
+            await record(
+                connection, organization_id, "file.deleted", resource=file_id, now=self._clock.now()
+            )
             await notify(connection, progress_topic(file_id))
         await self._blobs.delete_prefix(file_prefix(organization_id, file_id))
 

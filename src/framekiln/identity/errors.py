@@ -1,6 +1,13 @@
 """Errors of organizations, keys, users and tokens."""
 
-from framekiln.kit.errors import Conflict, InvalidInput, NotFound, RateLimited, Unauthenticated
+from framekiln.kit.errors import (
+    Conflict,
+    Gone,
+    InvalidInput,
+    NotFound,
+    RateLimited,
+    Unauthenticated,
+)
 
 
 class KeyMissing(Unauthenticated):
@@ -127,3 +134,45 @@ class UserNotFound(NotFound):
     """No user has this e-mail address."""
 
     code = "user_not_found"
+
+
+class KeyNotValid(Conflict):
+    """A revoked key gets no new secret."""
+
+    code = "api_key_revoked"
+
+
+class MemberNotFound(NotFound):
+    """No user of the organization has this id."""
+
+    code = "member_not_found"
+
+
+class AlreadyMember(Conflict):
+    """The invited person belongs to the organization already."""
+
+    code = "already_member"
+
+
+class LastOwner(Conflict):
+    """An organization must keep an owner."""
+
+    code = "last_owner"
+
+
+class InvitationNotFound(NotFound):
+    """No invitation has this id or link: it was used, revoked, or never existed."""
+
+    code = "invitation_not_found"
+
+
+class InvitationExpired(Gone):
+    """The link of the invitation has expired."""
+
+    code = "invitation_expired"
+
+
+class TooManyInvitations(Conflict):
+    """The organization has as many open invitations as allowed."""
+
+    code = "too_many_invitations"

@@ -31,9 +31,9 @@ class KeyParts(NamedTuple):
     key_id: str
 
 
-def make_key() -> str:
-    """Return the text of a new random key."""
-    return f"ef_{_random_text(SECRET_CHARS)}_{_random_text(KEY_ID_CHARS)}"
+def make_key(key_id: str | None = None) -> str:
+    """Return the text of a new random key, or of a known one with a new secret."""
+    return f"ef_{_random_text(SECRET_CHARS)}_{key_id or _random_text(KEY_ID_CHARS)}"
 
 
 def parse_key(text: str) -> KeyParts | None:

@@ -3,17 +3,22 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import NewType
+from uuid import UUID
 
 from framekiln.kit.ids import ApiKeyId, OrganizationId, UserId
 
 MAX_NAME_CHARS = 200
 
+InvitationId = NewType("InvitationId", UUID)
+
 
 class Role(StrEnum):
-    """The role of a user in an organization; both have the same rights for now."""
+    """The role of a user in an organization; `api/roles` says what each may do."""
 
     OWNER = "owner"
     MEMBER = "member"
+    REVIEWER = "reviewer"
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,11 @@ class ApiKey:
     last_used_at: datetime | None
     """Coarse: updated at most once a minute."""
     revoked_at: datetime | None
+    user_id: UserId | None = None
+    made_by: str | None = None
+    """The e-mail address of the user who made it; None for keys of the command line."""
+    previous_until: datetime | None = None
+    """How long the secret before the last rotation works."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,20 @@ class Member:
     user: User
     organization: Organization
     role: Role
+    joined_at: datetime
+
+
+@dataclass(frozen=True)
+class Invitation:
+    """An invitation to join an organization, without the text of its link."""
+
+    id: InvitationId
+    organization: Organization
+    email: str
+    role: Role
+    invited_by: str | None
+    created_at: datetime
+    expires_at: datetime
 
 
 @dataclass(frozen=True)
@@ -65,6 +89,8 @@ class Caller:
     organization: Organization
     api_key: ApiKey | None = None
     user: User | None = None
+    role: Role | None = None
+    """Of a user; a key may do what the organization may."""
 
     @property
     def api_key_id(self) -> ApiKeyId | None:
@@ -83,6 +109,14 @@ class IssuedKey:
 
     text: str = field(repr=False)
     key: ApiKey
+
+
+@dataclass(frozen=True)
+class IssuedInvitation:
+    """A new invitation with the text of its link, which can only be shown once."""
+
+    token: str = field(repr=False)
+    invitation: Invitation
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,12 @@ A key is cached for a few seconds after its check, so that a busy one costs no q
 another process revoked works that much longer; in this process it stops immediately.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import structlog
 
+from framekiln.audit.log import record
 from framekiln.db.pool import Connection, Database
 from framekiln.identity import store
 from framekiln.identity.errors import (
@@ -18,6 +19,7 @@ from framekiln.identity.errors import (
     KeyMalformed,
     KeyMissing,
     KeyNotFound,
+    KeyNotValid,
     KeyRevoked,
     KeyUnknown,
     OrganizationNameTaken,
@@ -27,15 +29,14 @@ from framekiln.identity.errors import (
 from framekiln.identity.keys import hash_key, is_same_hash, make_key, parse_key
 from framekiln.identity.model import MAX_NAME_CHARS, ApiKey, Caller, IssuedKey, Organization
 from framekiln.kit.clock import Clock
-from framekiln.kit.ids import ApiKeyId, OrganizationId, new_uuid
+from framekiln.kit.ids import ApiKeyId, OrganizationId, UserId, new_uuid
 
 DEFAULT_ORGANIZATION = "default"
 FIRST_KEY_NAME = "first key"
 OPERATOR_KEY_NAME = "FRAMEKILN_API_KEY"
 
-MAX_KEYS = 200
-"""Valid ones of one organization."""
-
+MAX_KEYS = 1000
+"""Valid keys of an organization."""
 CACHE_FOR = timedelta(seconds=5)
 CACHE_SIZE = 4096
 TOUCH_EVERY = timedelta(minutes=1)
@@ -129,22 +130,61 @@ class Identity:
         """Switch the pipelines interface on or off for an organization."""
         async with self._database.transaction() as connection:
             changed = await store.set_pipelines(connection, organization_id, enabled=enabled)
-        if changed is None:
-            raise _no_organization(organization_id)
+            if changed is None:
+                raise _no_organization(organization_id)
+            await record(
+                connection,
+                organization_id,
+                "organization.changed",
+                resource=organization_id,
+                now=self._clock.now(),
+                pipelines_enabled=enabled,
+            )
         self._recent.clear()
         return changed
 
-    async def create_key(self, organization_id: OrganizationId, name: str) -> IssuedKey:
+    async def create_key(
+        self, organization_id: OrganizationId, name: str, *, user_id: UserId | None = None
+    ) -> IssuedKey:
         """Create a key; its text is only in the returned value."""
         async with self._database.transaction() as connection:
             if await store.find_organization(connection, organization_id) is None:
                 raise _no_organization(organization_id)
             if await store.count_valid_keys(connection, organization_id) >= MAX_KEYS:
                 raise TooManyKeys(
-                    f"this organization has {MAX_KEYS} keys, and no more are allowed: revoke one"
-                    " that is not used"
+                    f"this organization has {MAX_KEYS} valid API keys, and no more are allowed:"
+                    " revoke some first"
                 )
-            return await self._issue(connection, organization_id, name)
+            return await self._issue(connection, organization_id, name, user_id=user_id)
+
+    async def rotate_key(
+        self, organization_id: OrganizationId, key_id: str, *, overlap: timedelta
+    ) -> IssuedKey:
+        """Give a key another secret; the one before works for as long as `overlap`."""
+        text, now = make_key(key_id), self._clock.now()
+        async with self._database.transaction() as connection:
+            found = await store.find_key(connection, key_id)
+            if found is None or found.organization.id != organization_id:
+                raise _no_key(key_id)
+            if found.key.revoked_at is not None:
+                raise KeyNotValid(f"the key {found.key.name!r} was revoked: make another")
+            if found.key.name == OPERATOR_KEY_NAME and found.key.user_id is None:
+                raise KeyNotValid(
+                    f"this key is set by {OPERATOR_KEY_NAME}: the operator changes it there"
+                )
+            until = now + overlap if overlap else None
+            await store.replace_secret(connection, found.key, hash_key(text), previous_until=until)
+            await record(
+                connection,
+                organization_id,
+                "key.rotated",
+                resource=key_id,
+                now=now,
+                name=found.key.name,
+                overlap_s=int(overlap.total_seconds()),
+            )
+        self._recent.clear()
+        return IssuedKey(text=text, key=replace(found.key, previous_until=until))
 
     async def issue_temporary_key(self, organization_id: OrganizationId, name: str) -> IssuedKey:
         """Create a key for a short time; the caller revokes it.
@@ -169,10 +209,20 @@ class Identity:
 
     async def revoke_key(self, key_id: str) -> ApiKey:
         """Revoke the key with this public key id; repeating it has no effect."""
+        now = self._clock.now()
         async with self._database.transaction() as connection:
-            revoked = await store.revoke_key(connection, key_id, now=self._clock.now())
-        if revoked is None:
-            raise KeyNotFound(f"no API key has the key id {key_id!r}: list keys to see their ids")
+            revoked = await store.revoke_key(connection, key_id, now=now)
+            if revoked is None:
+                raise _no_key(key_id)
+            if revoked.revoked_at == now:
+                await record(
+                    connection,
+                    revoked.organization_id,
+                    "key.revoked",
+                    resource=key_id,
+                    now=now,
+                    name=revoked.name,
+                )
         self._recent.clear()
         return revoked
 
@@ -201,11 +251,22 @@ class Identity:
     async def _check(self, key_id: str, key_hash: str) -> store.StoredApiKey:
         async with self._database.connection() as connection:
             found = await store.find_key(connection, key_id)
-        if found is None or not is_same_hash(found.key_hash, key_hash):
+        if found is None or not self._is_secret_of(found, key_hash):
             raise KeyUnknown("this API key is unknown: check it, or create another")
         if found.key.revoked_at is not None:
             raise KeyRevoked("this API key was revoked: use another")
         return found
+
+    def _is_secret_of(self, found: store.StoredApiKey, key_hash: str) -> bool:
+        """Whether it is the hash of the key, or of its secret before the last rotation."""
+        if is_same_hash(found.key_hash, key_hash):
+            return True
+        previous, until = found.previous_hash, found.key.previous_until
+        if previous is None or until is None or not is_same_hash(previous, key_hash):
+            return False
+        if until <= self._clock.now():
+            raise KeyRevoked("this API key got a new secret, and the time to change has passed")
+        return True
 
     async def _touch(self, key: ApiKey, now: datetime) -> None:
         if key.last_used_at is not None and now - key.last_used_at < TOUCH_EVERY:
@@ -236,11 +297,24 @@ class Identity:
             log.warning("identity.revoked_key_restored", key_id=key.key_id)
 
     async def _issue(
-        self, connection: Connection, organization_id: OrganizationId, name: str
+        self,
+        connection: Connection,
+        organization_id: OrganizationId,
+        name: str,
+        *,
+        user_id: UserId | None = None,
     ) -> IssuedKey:
         text = make_key()
-        key = self._new_key(organization_id, name, text)
+        key = replace(self._new_key(organization_id, name, text), user_id=user_id)
         await store.insert_key(connection, key, hash_key(text))
+        await record(
+            connection,
+            organization_id,
+            "key.created",
+            resource=key.key_id,
+            now=key.created_at,
+            name=key.name,
+        )
         return IssuedKey(text=text, key=key)
 
     def _new_organization(self, name: str, *, pipelines_enabled: bool) -> Organization:
@@ -270,6 +344,10 @@ def _checked_name(name: str) -> str:
     if not trimmed or len(trimmed) > MAX_NAME_CHARS or not trimmed.isprintable():
         raise InvalidName(f"a name needs 1 to {MAX_NAME_CHARS} printable characters", field="name")
     return trimmed
+
+
+def _no_key(key_id: str) -> KeyNotFound:
+    return KeyNotFound(f"no API key has the key id {key_id[:100]!r}: list keys to see their ids")
 
 
 def _no_organization(organization_id: OrganizationId) -> OrganizationNotFound:

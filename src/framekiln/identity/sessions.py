@@ -14,11 +14,20 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Final
 
-from framekiln.db.pool import Database
-from framekiln.identity import user_store
-from framekiln.identity.errors import LoginFailed, SessionEnded, SessionMissing, TooManyAttempts
+from framekiln.audit.actor import name_actor
+from framekiln.audit.log import record
+from framekiln.audit.model import ActorType
+from framekiln.db.pool import Connection, Database
+from framekiln.identity import member_store, user_store
+from framekiln.identity.errors import (
+    LoginFailed,
+    OrganizationNotFound,
+    SessionEnded,
+    SessionMissing,
+    TooManyAttempts,
+)
 from framekiln.identity.keys import hash_key
-from framekiln.identity.model import Caller, IssuedSession
+from framekiln.identity.model import Caller, IssuedSession, Member
 from framekiln.identity.passwords import Passwords
 from framekiln.identity.service import CallerCache
 from framekiln.identity.signatures.devices import DeviceTokens
@@ -32,6 +41,7 @@ from framekiln.identity.throttle import (
 )
 from framekiln.identity.users import normalize_email
 from framekiln.kit.clock import Clock
+from framekiln.kit.ids import OrganizationId, UserId
 
 LIFETIME: Final = timedelta(days=30)
 """After the last use."""
@@ -73,6 +83,13 @@ class Sessions:
         `client` is the network address that the attempt comes from, `device` the device token of
         an earlier login in the same browser.
         """
+        found, source = await self.check_password(email, password, client=client, device=device)
+        return await self.begin(found, source=source, method="password")
+
+    async def check_password(
+        self, email: str, password: str, *, client: str | None, device: str | None
+    ) -> tuple[user_store.StoredUser, str]:
+        """Return the user and where the attempt comes from, or raise `LoginFailed`."""
         address = normalize_email(email)
         if address is None:
             raise _login_failed()
@@ -88,7 +105,7 @@ class Sessions:
             is_right = await self._passwords.matches(password_hash, password)
         if not is_right or found is None:
             raise _login_failed()
-        return await self._begin(found, source=source)
+        return found, source
 
     async def log_in_with_code(self, code: str, *, client: str | None = None) -> IssuedSession:
         """Start a session with the code of a login link, which works once."""
@@ -103,7 +120,7 @@ class Sessions:
                     await user_store.reset_login_attempts(connection, _ANY_CODE, source)
         if found is None:
             raise _link_used()
-        return await self._begin(found)
+        return await self.begin(found, method="login_link")
 
     async def authenticate(self, text: str | None) -> Caller:
         """Return the user logged in with this text, or raise `Unauthenticated`."""
@@ -119,10 +136,34 @@ class Sessions:
             found = await user_store.find_session(connection, token_hash, now=now)
         if found is None:
             raise _ended()
-        caller = Caller(organization=found.organization, user=found.user)
+        caller = Caller(organization=found.organization, user=found.user, role=found.role)
         self._recent.put(token_hash, caller, now=now)
         await self._extend(token_hash, found.expires_at, now=now)
         return caller
+
+    async def switch(self, text: str, caller: Caller, organization_id: OrganizationId) -> Caller:
+        """Continue a session in another organization of its user."""
+        assert caller.user is not None
+        async with self._database.transaction() as connection:
+            memberships = await member_store.list_of_user(connection, caller.user.id)
+            chosen = next((it for it in memberships if it.organization.id == organization_id), None)
+            if chosen is None:
+                raise OrganizationNotFound(
+                    f"you do not belong to an organization {organization_id}", field="organization"
+                )
+            await user_store.move_session(connection, hash_key(text), organization_id)
+            await self._record_start(connection, chosen, "switch")
+        self._recent.clear()
+        return Caller(organization=chosen.organization, user=chosen.user, role=chosen.role)
+
+    async def organizations(self, user_id: UserId) -> list[Member]:
+        """Return the organizations that a user belongs to, with their roles."""
+        async with self._database.connection() as connection:
+            return await member_store.list_of_user(connection, user_id)
+
+    def forget_recent(self) -> None:
+        """Check all sessions again at their next use, because a role or a membership changed."""
+        self._recent.clear()
 
     async def log_out(self, text: str) -> None:
         """End a session; repeating it has no effect."""
@@ -170,26 +211,46 @@ class Sessions:
             await user_store.set_login_attempts(connection, email, source, counted)
         return failures >= BUSY_FAILURES
 
-    async def _begin(
-        self, found: user_store.StoredUser, *, source: str | None = None
+    async def begin(
+        self,
+        found: user_store.StoredUser,
+        *,
+        method: str,
+        source: str | None = None,
+        organization_id: OrganizationId | None = None,
     ) -> IssuedSession:
+        """Start a session of a user who was checked, in the first organization or the given one."""
         text, now = secrets.token_urlsafe(TOKEN_BYTES), self._clock.now()
         async with self._database.transaction() as connection:
-            organization = await user_store.first_organization(connection, found.user.id)
-            has_begun = organization is not None and await user_store.insert_session(
+            memberships = await member_store.list_of_user(connection, found.user.id)
+            chosen = next(
+                (it for it in memberships if organization_id in (None, it.organization.id)), None
+            )
+            if chosen is None or not await user_store.insert_session(
                 connection,
                 found,
-                organization_id=organization.id,
+                organization_id=chosen.organization.id,
                 token_hash=hash_key(text),
                 now=now,
                 expires_at=now + LIFETIME,
-            )
-            if has_begun and source is not None:
+            ):
+                raise _login_failed()
+            if source is not None:
                 await user_store.reset_login_attempts(connection, found.user.email, source)
-        if organization is None or not has_begun:
-            raise _login_failed()
-        caller = Caller(organization=organization, user=found.user)
+            await self._record_start(connection, chosen, method)
+        caller = Caller(organization=chosen.organization, user=found.user, role=chosen.role)
         return IssuedSession(text, caller, await self._devices.sign(found.user.id))
+
+    async def _record_start(self, connection: Connection, member: Member, method: str) -> None:
+        name_actor(ActorType.USER, str(member.user.id), member.user.email)
+        await record(
+            connection,
+            member.organization.id,
+            "session.started",
+            resource=member.user.id,
+            now=self._clock.now(),
+            method=method,
+        )
 
     async def _extend(self, token_hash: str, expires_at: datetime, *, now: datetime) -> None:
         if now + LIFETIME - expires_at < EXTEND_EVERY:

@@ -16,7 +16,8 @@ DEFAULT_LOCK = 0x6B696C6E01
 
 SELECT_KEY: Final = """
     SELECT k.id, k.organization_id, k.name, k.key_id, k.key_hash, k.created_at,
-           k.last_used_at, k.revoked_at, o.name AS organization_name,
+           k.last_used_at, k.revoked_at, k.user_id, k.previous_hash, k.previous_until,
+           o.name AS organization_name,
            o.pipelines_enabled, o.created_at AS organization_created_at
     FROM api_key k JOIN organization o ON o.id = k.organization_id
 """
@@ -29,6 +30,8 @@ class StoredApiKey:
     organization: Organization
     key: ApiKey
     key_hash: str
+    previous_hash: str | None
+    """Of the secret before the last rotation."""
 
 
 async def lock_default(connection: Connection) -> None:
@@ -97,8 +100,9 @@ async def insert_key(connection: Connection, key: ApiKey, key_hash: str) -> None
     """Add a key with a new key id."""
     await connection.execute(
         """
-        INSERT INTO api_key (id, organization_id, name, key_id, key_hash, created_at)
-        VALUES (%(id)s, %(organization_id)s, %(name)s, %(key_id)s, %(key_hash)s, %(created_at)s)
+        INSERT INTO api_key (id, organization_id, name, key_id, key_hash, created_at, user_id)
+        VALUES (%(id)s, %(organization_id)s, %(name)s, %(key_id)s, %(key_hash)s, %(created_at)s,
+                %(user_id)s)
         """,
         {**vars(key), "key_hash": key_hash},
     )
@@ -113,7 +117,9 @@ async def put_key(connection: Connection, key: ApiKey, key_hash: str) -> bool:
         """
         INSERT INTO api_key (id, organization_id, name, key_id, key_hash, created_at)
         VALUES (%(id)s, %(organization_id)s, %(name)s, %(key_id)s, %(key_hash)s, %(created_at)s)
-        ON CONFLICT (key_id) DO UPDATE SET key_hash = excluded.key_hash, revoked_at = NULL
+        ON CONFLICT (key_id) DO UPDATE
+        SET key_hash = excluded.key_hash, revoked_at = NULL, previous_hash = NULL,
+            previous_until = NULL
         WHERE api_key.organization_id = excluded.organization_id
         """,
         {**vars(key), "key_hash": key_hash},
@@ -128,7 +134,8 @@ async def reuse_revoked_key(connection: Connection, key: ApiKey, key_hash: str) 
     """
     cursor = await connection.execute(
         """
-        UPDATE api_key SET key_id = %(key_id)s, key_hash = %(key_hash)s, revoked_at = NULL
+        UPDATE api_key SET key_id = %(key_id)s, key_hash = %(key_hash)s, revoked_at = NULL,
+            previous_hash = NULL, previous_until = NULL
         WHERE id = (
             SELECT id FROM api_key
             WHERE organization_id = %(organization_id)s AND name = %(name)s
@@ -159,8 +166,10 @@ async def list_keys(connection: Connection, organization_id: OrganizationId) -> 
     """Return an organization's keys, oldest first, including revoked ones."""
     cursor = await connection.execute(
         """
-        SELECT id, organization_id, name, key_id, created_at, last_used_at, revoked_at
-        FROM api_key WHERE organization_id = %s ORDER BY created_at, id
+        SELECT k.id, k.organization_id, k.name, k.key_id, k.created_at, k.last_used_at,
+               k.revoked_at, k.user_id, u.email AS made_by, k.previous_until
+        FROM api_key k LEFT JOIN user_account u ON u.id = k.user_id
+        WHERE k.organization_id = %s ORDER BY k.created_at, k.id
         """,
         [organization_id],
     )
@@ -170,12 +179,27 @@ async def list_keys(connection: Connection, organization_id: OrganizationId) -> 
 async def count_valid_keys(connection: Connection, organization_id: OrganizationId) -> int:
     """Return how many keys of an organization are not revoked."""
     cursor = await connection.execute(
-        "SELECT count(*) AS found FROM api_key WHERE organization_id = %s AND revoked_at IS NULL",
+        "SELECT count(*) AS valid FROM api_key WHERE organization_id = %s AND revoked_at IS NULL",
         [organization_id],
     )
     row = await cursor.fetchone()
     assert row is not None
-    return int(row["found"])
+    return int(row["valid"])
+
+
+async def replace_secret(
+    connection: Connection, key: ApiKey, key_hash: str, *, previous_until: datetime | None
+) -> None:
+    """Give a key another secret; the one before works until the given time."""
+    await connection.execute(
+        """
+        UPDATE api_key SET
+            previous_hash = CASE WHEN %(until)s::timestamptz IS NULL THEN NULL ELSE key_hash END,
+            previous_until = %(until)s, key_hash = %(key_hash)s
+        WHERE id = %(id)s
+        """,
+        {"id": key.id, "key_hash": key_hash, "until": previous_until},
+    )
 
 
 async def touch_key(
@@ -213,7 +237,12 @@ def _stored_key(row: Row | None) -> StoredApiKey | None:
         pipelines_enabled=row["pipelines_enabled"],
         created_at=row["organization_created_at"],
     )
-    return StoredApiKey(organization=organization, key=_key(row), key_hash=row["key_hash"])
+    return StoredApiKey(
+        organization=organization,
+        key=_key(row),
+        key_hash=row["key_hash"],
+        previous_hash=row["previous_hash"],
+    )
 
 
 def _organization(row: Row) -> Organization:
@@ -234,4 +263,7 @@ def _key(row: Row) -> ApiKey:
         created_at=row["created_at"],
         last_used_at=row["last_used_at"],
         revoked_at=row["revoked_at"],
+        user_id=row.get("user_id"),
+        made_by=row.get("made_by"),
+        previous_until=row.get("previous_until"),
     )

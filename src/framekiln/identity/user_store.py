@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from framekiln.db.pool import Connection
-from framekiln.identity.model import Member, Organization, Role, User
+from framekiln.identity.model import Organization, Role, User
 from framekiln.identity.throttle import LoginAttempts
 from framekiln.kit.ids import OrganizationId, UserId
 
@@ -31,6 +31,7 @@ class StoredSession:
 
     user: User
     organization: Organization
+    role: Role
     expires_at: datetime
 
 
@@ -58,19 +59,6 @@ async def insert_user(connection: Connection, user: User, password_hash: str) ->
     return cursor.rowcount == 1
 
 
-async def insert_membership(
-    connection: Connection, user: User, organization_id: OrganizationId, *, role: Role
-) -> None:
-    """Add a new user to an organization."""
-    await connection.execute(
-        """
-        INSERT INTO membership (user_id, organization_id, role, created_at)
-        VALUES (%s, %s, %s, %s)
-        """,
-        [user.id, organization_id, role, user.created_at],
-    )
-
-
 async def find_user(connection: Connection, email: str) -> StoredUser | None:
     """Return the user with this address."""
     cursor = await connection.execute(
@@ -80,24 +68,6 @@ async def find_user(connection: Connection, email: str) -> StoredUser | None:
     )
     row = await cursor.fetchone()
     return StoredUser(_user(row), row["password_hash"]) if row else None
-
-
-async def list_members(connection: Connection) -> list[Member]:
-    """Return all users with all their organizations, oldest first."""
-    cursor = await connection.execute(
-        """
-        SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, m.role,
-               o.id, o.name, o.pipelines_enabled, o.created_at
-        FROM membership m
-        JOIN user_account u ON u.id = m.user_id
-        JOIN organization o ON o.id = m.organization_id
-        ORDER BY u.created_at, u.id, m.created_at, o.id
-        """
-    )
-    return [
-        Member(user=_user(row), organization=_organization(row), role=Role(row["role"]))
-        for row in await cursor.fetchall()
-    ]
 
 
 async def set_password(connection: Connection, user_id: UserId, password_hash: str) -> None:
@@ -120,20 +90,6 @@ async def delete_user(connection: Connection, email: str) -> User | None:
     )
     row = await cursor.fetchone()
     return _user(row) if row else None
-
-
-async def first_organization(connection: Connection, user_id: UserId) -> Organization | None:
-    """Return the organization that a user joined first."""
-    cursor = await connection.execute(
-        """
-        SELECT o.id, o.name, o.pipelines_enabled, o.created_at
-        FROM membership m JOIN organization o ON o.id = m.organization_id
-        WHERE m.user_id = %s ORDER BY m.created_at, o.id LIMIT 1
-        """,
-        [user_id],
-    )
-    row = await cursor.fetchone()
-    return _organization(row) if row else None
 
 
 async def insert_session(
@@ -205,16 +161,29 @@ async def find_session(
     cursor = await connection.execute(
         """
         SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, s.expires_at,
-               o.id, o.name, o.pipelines_enabled, o.created_at
+               o.id, o.name, o.pipelines_enabled, o.created_at, m.role
         FROM login_session s
         JOIN user_account u ON u.id = s.user_id
         JOIN organization o ON o.id = s.organization_id
+        JOIN membership m ON m.user_id = s.user_id AND m.organization_id = s.organization_id
         WHERE s.token_hash = %s AND s.expires_at > %s
         """,
         [token_hash, now],
     )
     row = await cursor.fetchone()
-    return StoredSession(_user(row), _organization(row), row["expires_at"]) if row else None
+    if row is None:
+        return None
+    return StoredSession(_user(row), _organization(row), Role(row["role"]), row["expires_at"])
+
+
+async def move_session(
+    connection: Connection, token_hash: str, organization_id: OrganizationId
+) -> None:
+    """Let a session continue in another organization of its user."""
+    await connection.execute(
+        "UPDATE login_session SET organization_id = %s WHERE token_hash = %s",
+        [organization_id, token_hash],
+    )
 
 
 async def extend_session(connection: Connection, token_hash: str, *, expires_at: datetime) -> None:
@@ -299,6 +268,7 @@ async def delete_expired(connection: Connection, *, now: datetime, window: timed
     cursor = await connection.execute("DELETE FROM login_session WHERE expires_at <= %s", [now])
     await connection.execute("DELETE FROM login_attempt WHERE last_at <= %s", [now - window])
     await connection.execute("DELETE FROM login_code WHERE expires_at <= %s", [now])
+    await connection.execute("DELETE FROM invitation WHERE expires_at <= %s", [now - window])
     return cursor.rowcount
 
 

@@ -5,8 +5,9 @@ import secrets
 from datetime import timedelta
 from typing import Final
 
+from framekiln.audit.log import record
 from framekiln.db.pool import Connection, Database
-from framekiln.identity import user_store
+from framekiln.identity import member_store, user_store
 from framekiln.identity.errors import EmailTaken, InvalidEmail, OrganizationNotFound, UserNotFound
 from framekiln.identity.keys import hash_key
 from framekiln.identity.model import IssuedUser, Member, Role, User
@@ -50,13 +51,13 @@ class Users:
         issued, password_hash = await self._new_user(email, password)
         async with self._database.transaction() as connection:
             await _insert(connection, issued.user, password_hash)
-            await user_store.insert_membership(connection, issued.user, organization_id, role=role)
+            await self._join(connection, issued.user, organization_id, role)
         return issued
 
     async def list_members(self) -> list[Member]:
         """Return all users with all their organizations, oldest first."""
         async with self._database.connection() as connection:
-            return await user_store.list_members(connection)
+            return await member_store.list_all(connection)
 
     async def set_password(self, email: str, password: str | None = None) -> IssuedUser:
         """Replace a user's password and end all their sessions; without one, it is generated."""
@@ -95,7 +96,9 @@ class Users:
     async def delete(self, email: str) -> User:
         """Delete a user and end all their sessions; data of the organization is kept."""
         async with self._database.transaction() as connection:
-            deleted = await user_store.delete_user(connection, require_email(email))
+            address = require_email(email)
+            await self._record_removal(connection, address)
+            deleted = await user_store.delete_user(connection, address)
         if deleted is None:
             raise _no_user(email)
         return deleted
@@ -116,10 +119,37 @@ class Users:
                 return None
             issued, password_hash = await self._new_user(FIRST_EMAIL, None)
             await _insert(connection, issued.user, password_hash)
-            await user_store.insert_membership(
-                connection, issued.user, organization.id, role=Role.OWNER
-            )
+            await self._join(connection, issued.user, organization.id, Role.OWNER)
         return issued
+
+    async def _record_removal(self, connection: Connection, email: str) -> None:
+        found = await user_store.find_user(connection, email)
+        for each in await member_store.list_of_user(connection, found.user.id) if found else ():
+            await record(
+                connection,
+                each.organization.id,
+                "member.removed",
+                resource=each.user.id,
+                now=self._clock.now(),
+                email=email,
+            )
+
+    async def _join(
+        self, connection: Connection, user: User, organization_id: OrganizationId, role: Role
+    ) -> None:
+        now = self._clock.now()
+        await member_store.insert_membership(
+            connection, user.id, organization_id, role=role, now=now
+        )
+        await record(
+            connection,
+            organization_id,
+            "member.joined",
+            resource=user.id,
+            now=now,
+            email=user.email,
+            role=role,
+        )
 
     async def _new_user(self, email: str, password: str | None) -> tuple[IssuedUser, str]:
         text = password if password is not None else make_password()

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Final
 
+from framekiln.audit.log import record
 from framekiln.db.pool import Database
 from framekiln.identity.lookup import find_initiator
 from framekiln.identity.signatures.keys import SigningKeys
@@ -39,9 +40,19 @@ class Links:
                     f"this organization has {MAX_LINKS:,} valid links, and no more are allowed:"
                     " revoke some, or let new ones expire earlier (expires_in_s)"
                 )
-            return await store.insert_link(
+            link = await store.insert_link(
                 connection, LinkId(new_uuid()), new, now=now, expires_at=expires_at
             )
+            # The query of a target may be the address of a source with secrets in it.
+            await record(
+                connection,
+                new.organization_id,
+                "link.created",
+                resource=link.id,
+                now=now,
+                path=new.target.path,
+            )
+            return link
 
     async def write_url(self, link: Link) -> str:
         """Return the signed address of a link."""
@@ -65,11 +76,10 @@ class Links:
     async def revoke(self, organization_id: OrganizationId, link_id: LinkId) -> None:
         """Revoke a link at once; repeating it has no effect."""
         async with self._database.transaction() as connection:
-            is_found = await store.revoke_link(
-                connection, organization_id, link_id, now=self._clock.now()
-            )
-        if not is_found:
-            raise LinkNotFound(f"there is no link {link_id}")
+            now = self._clock.now()
+            if not await store.revoke_link(connection, organization_id, link_id, now=now):
+                raise LinkNotFound(f"there is no link {link_id}")
+            await record(connection, organization_id, "link.revoked", resource=link_id, now=now)
 
     async def open(self, text: str) -> Link:
         """Return the link with this token, or raise: unknown, expired or revoked."""

@@ -10,10 +10,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
+from framekiln.audit.log import record
 from framekiln.db.pool import Connection, Database
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import OrganizationId
@@ -89,11 +90,21 @@ class Quotas:
         """Give an organization a limit of its own; None means no limit."""
         async with self._database.transaction() as connection:
             await store.set_limit(connection, organization_id, quota, amount)
+            await self._record_change(connection, organization_id, quota, limit=amount)
 
     async def reset_limit(self, organization_id: OrganizationId, quota: Quota) -> None:
         """Return to the limit of the settings."""
         async with self._database.transaction() as connection:
             await store.remove_limit(connection, organization_id, quota)
+            await self._record_change(connection, organization_id, quota, is_default=True)
+
+    async def _record_change(
+        self, connection: Connection, organization_id: OrganizationId, quota: Quota, **details: Any
+    ) -> None:
+        now = self._clock.now()
+        await record(
+            connection, organization_id, "quota.changed", resource=quota, now=now, **details
+        )
 
     async def remove_old(self) -> None:
         """Delete counts that no window reaches any more, and merge the changes of stored bytes."""

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from framekiln.audit.log import record
 from framekiln.db.newest_rows import NewestPage
 from framekiln.db.notify import Follower, Notifications, notify
 from framekiln.db.pool import Connection, Database
@@ -259,6 +260,13 @@ class Renders:
                     status=current.status,
                 )
             await store.delete(connection, render_id)
+            await record(
+                connection,
+                organization_id,
+                "render.deleted",
+                resource=render_id,
+                now=self._clock.now(),
+            )
         await self.delete_blobs(render)
 
     async def remove_expired(self) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from framekiln.audit.log import record
 from framekiln.composition.layers import ConfigFinding, InvalidConfig, LayerConfig
 from framekiln.composition.layers.sources import addresses_of, every_layer
 from framekiln.composition.layers.values import HtmlLayer
@@ -121,6 +122,13 @@ class Videos:
             await lock_render(connection, video.render.id)
             if not await store.delete(connection, video.id):
                 raise _no_video(video_id)
+            await record(
+                connection,
+                organization_id,
+                "video.deleted",
+                resource=video_id,
+                now=self._clock.now(),
+            )
             if not await store.is_render_used(connection, video.render.id):
                 is_over = await self._renders.discard(connection, video.render)
         if is_over:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+from framekiln.audit.log import record
 from framekiln.db.pool import Connection, Database
 from framekiln.kit.clock import Clock
 from framekiln.kit.fetch import GuardedFetcher
@@ -63,6 +64,13 @@ class Callbacks:
             until = self._clock.now() + OLD_SECRET_LIFETIME
             await callback_store.set_secret(
                 connection, organization_id, secret, previous_until=until
+            )
+            await record(
+                connection,
+                organization_id,
+                "webhook.callback_secret_rotated",
+                resource=None,
+                now=self._clock.now(),
             )
         return secret
 

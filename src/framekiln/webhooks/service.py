@@ -1,9 +1,12 @@
 """Webhooks for their owners: create, change, test and resume them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
+from urllib.parse import urlsplit
 
+from framekiln.audit.log import record
 from framekiln.db.pool import Connection, Database
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
@@ -69,6 +72,7 @@ class Webhooks:
                 secret=new_secret(),
                 now=self._clock.now(),
             )
+            await self._record(connection, "created", subscription)
             await self._outbox.send_to(connection, [subscription], test_event(subscription))
         return subscription
 
@@ -105,6 +109,7 @@ class Webhooks:
             await subscription_store.set_url_and_events(
                 connection, current.id, url=url or current.url, events=wanted
             )
+            await self._record(connection, "changed", replace(current, url=url or current.url))
             if url is not None and url != current.url:
                 await self._restart(connection, current)
                 await self._outbox.send_to(connection, [current], test_event(current))
@@ -114,9 +119,11 @@ class Webhooks:
         self, organization_id: OrganizationId, subscription_id: SubscriptionId
     ) -> None:
         """Delete a subscription with all its deliveries."""
+        current = await self.get(organization_id, subscription_id)
         async with self._database.transaction() as connection:
             if not await subscription_store.delete(connection, organization_id, subscription_id):
                 raise _webhook_not_found(subscription_id)
+            await self._record(connection, "deleted", current)
 
     async def rotate_secret(
         self, organization_id: OrganizationId, subscription_id: SubscriptionId
@@ -130,6 +137,7 @@ class Webhooks:
                 new_secret(),
                 previous_until=self._clock.now() + OLD_SECRET_LIFETIME,
             )
+            await self._record(connection, "secret_rotated", current)
         return await self.get(organization_id, subscription_id)
 
     async def resume(
@@ -164,6 +172,19 @@ class Webhooks:
                 " POST /api/v1/webhooks adds one"
             )
         return len(subscribers)
+
+    async def _record(
+        self, connection: Connection, change: str, subscription: Subscription
+    ) -> None:
+        """Write a change into the audit log; a URL may have secrets in it, its host has none."""
+        await record(
+            connection,
+            subscription.organization_id,
+            f"webhook.{change}",
+            resource=subscription.id,
+            now=self._clock.now(),
+            host=urlsplit(subscription.url).hostname,
+        )
 
     async def _check_url(self, url: str) -> None:
         try:

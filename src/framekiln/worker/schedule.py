@@ -63,6 +63,7 @@ async def remove_expired(services: Services) -> None:
     await services.callbacks.remove_idle()
     await services.sessions.remove_expired()
     await services.links.remove_expired()
+    await services.audit.remove_old()
     await services.streams.fail_abandoned()
     await services.playback.remove_unused()
     await services.part_cache.evict_unused()

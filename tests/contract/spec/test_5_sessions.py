@@ -79,6 +79,8 @@ class TestLogin:
         assert body == {
             "user": {"email": email},
             "organization": {"id": str(place.organization.id), "name": "Acme"},
+            "role": "member",
+            "organizations": [{"id": str(place.organization.id), "name": "Acme", "role": "member"}],
         }
         assert (await browser.get("/session")).json()["user"]["email"] == email
 

@@ -1,7 +1,9 @@
 """Endpoints for their owners: register and archive them. They never change."""
 
 from typing import Final
+from urllib.parse import urlsplit
 
+from framekiln.audit.log import record
 from framekiln.db.pool import Connection, Database
 from framekiln.kit.clock import Clock
 from framekiln.kit.fetch import GuardedFetcher
@@ -47,6 +49,14 @@ class Endpoints:
         )
         async with self._database.transaction() as connection:
             await endpoint_store.insert(connection, endpoint)
+            await record(
+                connection,
+                organization_id,
+                "endpoint.created",
+                resource=endpoint.id,
+                now=endpoint.created_at,
+                host=urlsplit(endpoint.url).hostname,
+            )
         return endpoint
 
     async def get(self, organization_id: OrganizationId, endpoint_id: EndpointId) -> Endpoint:
@@ -66,8 +76,18 @@ class Endpoints:
     async def archive(self, organization_id: OrganizationId, endpoint_id: EndpointId) -> Endpoint:
         """Archive an endpoint: nothing new is sent to it. May be repeated."""
         async with self._database.transaction() as connection:
-            await _find(connection, organization_id, endpoint_id)
-            await endpoint_store.archive(connection, endpoint_id, now=self._clock.now())
+            found = await _find(connection, organization_id, endpoint_id)
+            now = self._clock.now()
+            await endpoint_store.archive(connection, endpoint_id, now=now)
+            if found.archived_at is None:
+                await record(
+                    connection,
+                    organization_id,
+                    "endpoint.archived",
+                    resource=endpoint_id,
+                    now=now,
+                    host=urlsplit(found.url).hostname,
+                )
             return await _find(connection, organization_id, endpoint_id)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from framekiln.audit.log import record
 from framekiln.db.pool import Connection, Database
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import OrganizationId, new_uuid
@@ -60,6 +61,14 @@ class Pipelines:
                     f"there is already a pipeline named {name!r}; choose another name"
                 )
             version = await self._add_version(connection, pipeline_id, checked)
+            await record(
+                connection,
+                organization_id,
+                "pipeline.created",
+                resource=pipeline_id,
+                now=self._clock.now(),
+                name=name,
+            )
             pipeline = await pipeline_store.find(connection, organization_id, pipeline_id)
         assert pipeline is not None
         return pipeline, version
@@ -81,8 +90,18 @@ class Pipelines:
     async def archive(self, organization_id: OrganizationId, pipeline_id: PipelineId) -> Pipeline:
         """Archive a pipeline: nothing new is accepted, its name is free. May be repeated."""
         async with self._database.transaction() as connection:
-            await lock_pipeline(connection, organization_id, pipeline_id)
-            await pipeline_store.archive(connection, pipeline_id, now=self._clock.now())
+            pipeline = await lock_pipeline(connection, organization_id, pipeline_id)
+            now = self._clock.now()
+            await pipeline_store.archive(connection, pipeline_id, now=now)
+            if pipeline.archived_at is None:
+                await record(
+                    connection,
+                    organization_id,
+                    "pipeline.archived",
+                    resource=pipeline_id,
+                    now=now,
+                    name=pipeline.name,
+                )
             return await find_pipeline(connection, organization_id, pipeline_id)
 
     async def add_version(
@@ -99,7 +118,17 @@ class Pipelines:
             if found is not None:
                 return found, False
             await self._check_endpoints(connection, organization_id, checked)
-            return await self._add_version(connection, pipeline_id, checked), True
+            version = await self._add_version(connection, pipeline_id, checked)
+            await record(
+                connection,
+                organization_id,
+                "pipeline.changed",
+                resource=pipeline_id,
+                now=self._clock.now(),
+                name=pipeline.name,
+                version=version.number,
+            )
+            return version, True
 
     async def version(
         self, organization_id: OrganizationId, pipeline_id: PipelineId, number: int

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from framekiln.audit.log import record
 from framekiln.db.pool import Database
 from framekiln.jobs.failures import Failure
 from framekiln.kit.clock import Clock
@@ -102,6 +103,13 @@ class Reviews:
         is_over = review.expires_at <= self._clock.now()
         return None if run is None or is_over else run.file_id
 
+    async def is_file_open(self, organization_id: OrganizationId, file_id: FileId) -> bool:
+        """Whether a task about this file waits for a decision."""
+        async with self._database.connection() as connection:
+            return await review_store.is_file_pending(
+                connection, organization_id, file_id, now=self._clock.now()
+            )
+
     async def page(
         self, organization_id: OrganizationId, wanted: ReviewFilter, page_request: PageRequest
     ) -> list[Review]:
@@ -123,6 +131,14 @@ class Reviews:
                     await _expire(locked, review)
                 else:
                     await _decide(locked, review, decision)
+                    await record(
+                        locked.connection,
+                        organization_id,
+                        "review.decided",
+                        resource=review_id,
+                        now=locked.context.now,
+                        decision=decision.status,
+                    )
         decided = await self.get(organization_id, review_id)
         _check_same_decision(decided, decision)
         return decided

@@ -7,7 +7,7 @@ from typing import Any
 from psycopg.types.json import Json
 
 from framekiln.db.pool import Connection
-from framekiln.kit.ids import OrganizationId
+from framekiln.kit.ids import FileId, OrganizationId
 from framekiln.pipelines.model.pipeline import PageRequest, ReviewId, RunId, StepRunId
 from framekiln.pipelines.model.review import (
     Review,
@@ -65,6 +65,22 @@ async def list_newest(
         wanted=vars(wanted),
     )
     return [_review(row) for row in found]
+
+
+async def is_file_pending(
+    connection: Connection, organization_id: OrganizationId, file_id: FileId, *, now: datetime
+) -> bool:
+    """Whether a task about a file waits for a decision."""
+    cursor = await connection.execute(
+        """
+        SELECT 1 FROM pipeline_review r JOIN pipeline_run AS run ON run.id = r.run_id
+        WHERE r.organization_id = %s AND r.status = 'pending' AND r.expires_at > %s
+          AND run.file_id = %s
+        LIMIT 1
+        """,
+        (organization_id, now, file_id),
+    )
+    return await cursor.fetchone() is not None
 
 
 async def list_pending(connection: Connection, run_id: RunId) -> list[Review]:

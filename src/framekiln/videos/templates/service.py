@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from framekiln.audit.log import record
 from framekiln.composition.layers import ConfigFinding
 from framekiln.composition.templates import (
     Template,
@@ -80,6 +81,14 @@ class Templates:
                 template_id = TemplateId(new_public_id())
                 now = self._clock.now()
                 stored = await store.insert(connection, template_id, kept, caller=caller, now=now)
+            await record(
+                connection,
+                caller.organization.id,
+                "template.created",
+                resource=stored.id,
+                now=now,
+                name=new.name,
+            )
             if also_write is not None:
                 await also_write(connection, stored)
         return CreatedTemplate(stored, warnings)
@@ -106,6 +115,15 @@ class Templates:
                     " create a new template",
                     limit=MAX_VERSIONS,
                 )
+            await record(
+                connection,
+                caller.organization.id,
+                "template.changed",
+                resource=stored.id,
+                now=now,
+                name=new.name,
+                version=stored.version,
+            )
             if also_write is not None:
                 await also_write(connection, stored)
         return CreatedTemplate(stored, warnings)
@@ -172,6 +190,14 @@ class Templates:
         template = await self.get(organization_id, template_id)
         async with self._database.transaction() as connection:
             await store.delete(connection, organization_id, template.id)
+            await record(
+                connection,
+                organization_id,
+                "template.deleted",
+                resource=template.id,
+                now=self._clock.now(),
+                name=template.name,
+            )
 
     async def schema(
         self, organization_id: OrganizationId, template_id: str, *, version: int | None = None
