@@ -192,7 +192,7 @@ class TestRenderMinutes:
         assert 0 < caught.value.details["retry_after_s"] <= 24 * 3600
         clock.advance(timedelta(seconds=caught.value.details["retry_after_s"]))
         await quotas.check_downloads(organization_id)
-        clock.advance(timedelta(days=2))
+        clock.advance(timedelta(days=500))
         await quotas.remove_old()
         assert (await usage(org, Quota.DOWNLOADED_BYTES))["used"] == 0
 
@@ -277,6 +277,34 @@ class TestRequests:
         quotas._database = None  # type: ignore[assignment]
         for _ in range(20):
             await quotas.count_request(organization_id)
+
+
+class TestDays:
+    async def test_each_day_has_what_was_used_on_it(self, org: AppHarness) -> None:
+        services, organization_id = org.services, await id_of(org)
+        clock = SettableClock(services.clock.now() - timedelta(days=1))
+        quotas = Quotas(services.database, clock=clock, defaults=dict.fromkeys(Quota))
+        await quotas.record_download(organization_id, 10)
+        await TestStoredBytes().make_file(org, 700)
+        await quotas.remove_old()
+        await TestStoredBytes().make_file(org, 50)
+        await services.quotas.remove_old()
+        await plan_film(org, await org.create(**RENDER), minutes=3)
+        services.quotas._buckets[organization_id].limit_until_s = 0
+        answer = await org.client.get("/api/v1/organization/usage", params={"days": 3})
+        before, yesterday, today = answer.json()["days"]
+        assert today["day"] == services.clock.now().date().isoformat()
+        assert before["stored_bytes"] is None
+        assert (yesterday["downloaded_bytes"], yesterday["stored_bytes"]) == (10, 700)
+        assert (today["renders"], today["render_minutes"], today["stored_bytes"]) == (1, 3.0, 750)
+        assert today["requests"] > 0
+        assert (yesterday["renders"], today["downloaded_bytes"]) == (0, 0)
+        other = await org.other_organization()
+        theirs = (await other.client.get("/api/v1/organization/usage", params={"days": 1})).json()
+        assert theirs["days"][0]["renders"] == 0
+        for days in ("0", "367", "x"):
+            refused = await org.client.get("/api/v1/organization/usage", params={"days": days})
+            assert (refused.status_code, refused.json()["field"]) == (400, "days")
 
 
 class TestLimits:

@@ -86,7 +86,7 @@ class Place:
         """Yield the methods and paths of all documented routes."""
         for route in self.pipelines.app.asgi.routes:
             if isinstance(route, APIRoute) and route.include_in_schema:
-                for method in sorted(route.methods):
+                for method in sorted(route.methods or ()):
                     yield method, route.path
 
     def address(self, path: str) -> str:

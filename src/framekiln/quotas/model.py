@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -11,6 +11,8 @@ from framekiln.settings import Settings
 
 WINDOW: Final = timedelta(hours=24)
 """Of quotas for a time; it moves on by the hour."""
+USAGE_KEPT_FOR: Final = timedelta(days=400)
+MAX_USAGE_DAYS: Final = 366
 
 
 class Quota(StrEnum):
@@ -56,6 +58,31 @@ class QuotaExceeded(RateLimited):
     """A quota of the organization is used up; `quota`, `used` and `limit` say which."""
 
     code = "quota_exceeded"
+
+
+class DailyAmount(StrEnum):
+    """What is counted by the hour, under these names."""
+
+    RENDERS = "renders"
+    """Films that were planned."""
+    RENDER_MS = Quota.RENDER_MINUTES
+    STORED_BYTES = Quota.STORED_BYTES
+    """Not a sum: what was stored at the end of the hour."""
+    DOWNLOADED_BYTES = Quota.DOWNLOADED_BYTES
+    REQUESTS = "requests"
+
+
+@dataclass(frozen=True)
+class DayUsage:
+    """What an organization used on a day (UTC)."""
+
+    day: date
+    renders: int = 0
+    render_ms: int = 0
+    stored_bytes: int | None = None
+    """At the end of the day; None if it is not known."""
+    downloaded_bytes: int = 0
+    requests: int = 0
 
 
 @dataclass(frozen=True)

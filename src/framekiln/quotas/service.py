@@ -3,12 +3,14 @@
 Jobs are counted in their rows. Triggers of the database record each change of stored bytes. Minutes
 and downloads are counted by the hour, because their rows may be deleted. All of this is part of the
 transaction that causes it, so it cannot be wrong. Requests are counted in the memory of each
-process: they cost no query.
+process: they cost no query. Their number is written down whenever the limits are read again, so the
+last seconds of a process are lost.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, date, timedelta
 from math import ceil
 from typing import Any, Final
 
@@ -19,7 +21,17 @@ from framekiln.db.pool import Connection, Database
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import OrganizationId
 from framekiln.quotas import store
-from framekiln.quotas.model import ADVICE, WINDOW, Limits, Quota, QuotaExceeded, QuotaUsage
+from framekiln.quotas.model import (
+    ADVICE,
+    USAGE_KEPT_FOR,
+    WINDOW,
+    DailyAmount,
+    DayUsage,
+    Limits,
+    Quota,
+    QuotaExceeded,
+    QuotaUsage,
+)
 from framekiln.quotas.store import StoredUsage
 
 MS_PER_MINUTE: Final = 60_000
@@ -63,6 +75,15 @@ class Quotas:
         if amount:
             await store.add_usage(connection, organization_id, quota, amount, now=self._clock.now())
 
+    async def record_film(
+        self, connection: Connection, organization_id: OrganizationId, duration_ms: int
+    ) -> None:
+        """Count a film and its length."""
+        now = self._clock.now()
+        for name, amount in ((DailyAmount.RENDERS, 1), (DailyAmount.RENDER_MS, duration_ms)):
+            if amount:
+                await store.add_usage(connection, organization_id, name, amount, now=now)
+
     async def check_downloads(self, organization_id: OrganizationId) -> None:
         """Raise `QuotaExceeded` if nothing more may be downloaded."""
         async with self._database.transaction() as connection:
@@ -78,6 +99,14 @@ class Quotas:
         async with self._database.connection() as connection:
             found = await self._find(connection, organization_id, tuple(Quota), is_check=False)
         return [QuotaUsage(each.quota, _shown(each), each.limit) for each in found]
+
+    async def days(self, organization_id: OrganizationId, count: int) -> list[DayUsage]:
+        """Return what was used on each of the last days, oldest first; the last one is today."""
+        now = self._clock.now().astimezone(UTC)
+        first = (now - timedelta(days=count - 1)).replace(hour=0, minute=0, second=0, microsecond=0)
+        async with self._database.connection() as connection:
+            found = await store.list_days(connection, organization_id, since=first)
+        return [_day_usage(first.date() + timedelta(days=number), found) for number in range(count)]
 
     async def limits(self, connection: Connection, organization_id: OrganizationId) -> Limits:
         """Return the limits of an organization."""
@@ -107,27 +136,41 @@ class Quotas:
         )
 
     async def remove_old(self) -> None:
-        """Delete counts that no window reaches any more, and merge the changes of stored bytes."""
+        """Delete old counts, merge the changes of stored bytes and write down their sums."""
+        now = self._clock.now()
         async with self._database.transaction() as connection:
-            await store.delete_usage(connection, before=self._clock.now() - 2 * WINDOW)
+            await store.delete_usage(connection, before=now - USAGE_KEPT_FOR)
             await store.merge_stored_changes(connection, most=_MAX_CHANGES)
+            await store.note_stored_bytes(connection, now=now)
 
     async def count_request(self, organization_id: OrganizationId) -> None:
         """Count a request to this process; raise `QuotaExceeded` if there are too many."""
         now_s = time.monotonic()
         bucket = self._buckets.get(organization_id)
         if bucket is None or bucket.limit_until_s < now_s:
-            async with self._database.connection() as connection:
-                limits = await self.limits(connection, organization_id)
+            limits = await self._read_limits(organization_id, bucket)
             if len(self._buckets) >= _MAX_BUCKETS:
                 self._buckets.clear()
             bucket = self._buckets.setdefault(organization_id, _Bucket())
             bucket.set_limit(limits[Quota.REQUESTS_PER_MINUTE], now_s)
+        bucket.requests += 1
         if wait_s := bucket.take(now_s):
             assert bucket.limit is not None
             raise _exceeded(
                 Quota.REQUESTS_PER_MINUTE, organization_id, bucket.limit, bucket.limit, wait_s
             )
+
+    async def _read_limits(
+        self, organization_id: OrganizationId, bucket: "_Bucket | None"
+    ) -> Limits:
+        """Read the limits, and write down the requests since the last time."""
+        requests, now = bucket.pop_requests() if bucket else 0, self._clock.now()
+        async with self._database.transaction() as connection:
+            if requests:
+                await store.add_usage(
+                    connection, organization_id, DailyAmount.REQUESTS, requests, now=now
+                )
+            return await self.limits(connection, organization_id)
 
     async def _find(
         self,
@@ -159,6 +202,17 @@ class Quotas:
         return ceil(((found.first_hour or now) + WINDOW - now).total_seconds())
 
 
+def _day_usage(day: date, found: Mapping[tuple[date, str], int]) -> DayUsage:
+    return DayUsage(
+        day=day,
+        renders=found.get((day, DailyAmount.RENDERS), 0),
+        render_ms=found.get((day, DailyAmount.RENDER_MS), 0),
+        stored_bytes=found.get((day, DailyAmount.STORED_BYTES)),
+        downloaded_bytes=found.get((day, DailyAmount.DOWNLOADED_BYTES), 0),
+        requests=found.get((day, DailyAmount.REQUESTS), 0),
+    )
+
+
 def _shown(found: StoredUsage) -> int | None:
     """Return what is used, in the unit of the limit."""
     if found.quota is Quota.RENDER_MINUTES and found.used is not None:
@@ -173,6 +227,8 @@ class _Bucket:
     limit: int | None = None
     limit_until_s: float = 0.0
     """When the limit has to be read again."""
+    requests: int = 0
+    """Those that are not written down yet."""
     _tokens: float = field(default=-1.0, init=False)
     _filled_at_s: float = field(default=0.0, init=False)
 
@@ -180,6 +236,11 @@ class _Bucket:
         if self._tokens < 0:
             self._tokens, self._filled_at_s = float(limit or 0), now_s
         self.limit, self.limit_until_s = limit, now_s + _LIMITS_FOR_S
+
+    def pop_requests(self) -> int:
+        """Return the requests that are not written down yet, once."""
+        requests, self.requests = self.requests, 0
+        return requests
 
     def take(self, now_s: float) -> int:
         """Take a token; if there is none, return in how many seconds there will be."""

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 from psycopg.types.json import Jsonb
 
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import OrganizationId
-from framekiln.quotas.model import Limits, Quota
+from framekiln.quotas.model import DailyAmount, Limits, Quota
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ async def merge_stored_changes(connection: Connection, *, most: int) -> None:
 async def add_usage(
     connection: Connection,
     organization_id: OrganizationId,
-    quota: Quota,
+    name: str,
     amount: int,
     *,
     now: datetime,
@@ -118,10 +118,51 @@ async def add_usage(
         ON CONFLICT (organization_id, name, hour)
         DO UPDATE SET amount = organization_usage.amount + excluded.amount
         """,
-        (organization_id, quota, now, amount),
+        (organization_id, name, now, amount),
     )
 
 
+async def note_stored_bytes(connection: Connection, *, now: datetime) -> None:
+    """Write down what all organizations store in this hour.
+
+    In one order, because several workers do it at the same time.
+    """
+    await connection.execute(
+        """
+        INSERT INTO organization_usage AS counted (organization_id, name, hour, amount)
+        SELECT organization.id, %(name)s, date_trunc('hour', %(now)s::timestamptz, 'UTC'),
+               sum(byte_count)
+        FROM stored_change JOIN organization ON organization.id = stored_change.organization_id
+        GROUP BY organization.id ORDER BY organization.id
+        ON CONFLICT (organization_id, name, hour)
+        DO UPDATE SET amount = excluded.amount WHERE counted.amount <> excluded.amount
+        """,
+        {"name": DailyAmount.STORED_BYTES, "now": now},
+    )
+
+
+async def list_days(
+    connection: Connection, organization_id: OrganizationId, *, since: datetime
+) -> dict[tuple[date, str], int]:
+    """Return the amounts of each day (UTC) by name; of stored bytes, the last one of the day."""
+    cursor = await connection.execute(
+        """
+        SELECT (hour AT TIME ZONE 'UTC')::date AS day, name, sum(amount)::bigint AS total,
+               (array_agg(amount ORDER BY hour DESC))[1] AS last
+        FROM organization_usage
+        WHERE organization_id = %s AND name = ANY(%s) AND hour >= %s
+        GROUP BY day, name
+        """,
+        (organization_id, [str(name) for name in DailyAmount], since),
+    )
+    return {
+        (row["day"], row["name"]): (
+            row["last"] if row["name"] == DailyAmount.STORED_BYTES else row["total"]
+        )
+        for row in await cursor.fetchall()
+    }
+
+
 async def delete_usage(connection: Connection, *, before: datetime) -> None:
-    """Delete what no window reaches any more."""
+    """Delete what nobody asks for any more."""
     await connection.execute("DELETE FROM organization_usage WHERE hour < %s", (before,))

@@ -273,7 +273,7 @@ class RenderWorker:
         except QuotaExceeded as error:
             await self._fail(connection, render.id, Failure(error.code, error.message))
             return False
-        await self._quotas.record(connection, owner, minutes, plan.timeline.duration_ms)
+        await self._quotas.record_film(connection, owner, plan.timeline.duration_ms)
         return True
 
     async def _queue_join_if_complete(self, connection: Connection, render: Render) -> None:
