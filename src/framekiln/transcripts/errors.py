@@ -15,6 +15,30 @@ class TranscriptionNotComplete(Conflict):
     code = "transcription_not_complete"
 
 
+class CorrectionNotFound(NotFound):
+    """No correction of this track starts at that time."""
+
+    code = "correction_not_found"
+
+
+class InvalidCorrection(InvalidInput):
+    """Its span ends before it starts."""
+
+    code = "invalid_correction"
+
+
+class CorrectionOverlaps(Conflict):
+    """Its span contains only a part of another correction."""
+
+    code = "correction_overlaps"
+
+
+class TooManyCorrections(Conflict):
+    """The track has as many corrections as are allowed."""
+
+    code = "too_many_corrections"
+
+
 class NoAudioTrack(InvalidInput):
     """The file has no audio."""
 

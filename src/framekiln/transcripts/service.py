@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from framekiln.db.notify import Follower, Notifications
-from framekiln.db.pool import Database
+from framekiln.db.pool import Connection, Database
 from framekiln.files.lookup import lock_file
 from framekiln.files.model import File, Track
 from framekiln.files.service import Files, file_not_found
@@ -19,9 +19,15 @@ from framekiln.speech.languages import check_language
 from framekiln.speech.model import Transcript, join_slices
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
-from framekiln.transcripts import slice_store, store
+from framekiln.transcripts import correction_store, slice_store, store
+from framekiln.transcripts.corrections import (
+    TranscriptCorrection,
+    check_correction,
+    merge_corrections,
+)
 from framekiln.transcripts.documents import page_captions, read_transcript
 from framekiln.transcripts.errors import (
+    CorrectionNotFound,
     NoAudioTrack,
     NotAnAudioTrack,
     TranscriptionNotComplete,
@@ -145,12 +151,48 @@ class Transcripts:
                 limit=limit,
             )
 
-    async def transcript(self, transcription: Transcription) -> Transcript:
-        """Return the whole transcript; raise if it is not complete."""
+    async def transcript(
+        self, transcription: Transcription, *, corrected: bool = True
+    ) -> Transcript:
+        """Return the whole transcript with its corrections, or as it was recognized.
+
+        Raises if it is not complete.
+        """
         await self._check_file(transcription)
         if transcription.transcript_key is None:
             raise _not_complete(transcription, "it has no text")
-        return await read_transcript(self._blobs, transcription.transcript_key)
+        recognized = await read_transcript(self._blobs, transcription.transcript_key)
+        return await self._corrected(transcription, recognized) if corrected else recognized
+
+    async def corrections(self, transcription: Transcription) -> list[TranscriptCorrection]:
+        """Return the corrections of the transcribed track, in order of time."""
+        async with self._database.connection() as connection:
+            return await correction_store.list_all(connection, transcription)
+
+    async def correct(
+        self, transcription: Transcription, *, start_ms: int, end_ms: int, text: str
+    ) -> TranscriptCorrection:
+        """Replace what is said in a span, and the corrections within it."""
+        recognized = await self.transcript(transcription, corrected=False)
+        original = recognized.between(start_ms, end_ms).text
+        new = TranscriptCorrection(start_ms, end_ms, original, text, self._clock.now())
+        async with self._locked_file(transcription) as connection:
+            known = await correction_store.list_all(connection, transcription)
+            check_correction(new, known)
+            await correction_store.replace(connection, transcription, new)
+        return new
+
+    async def remove_correction(
+        self, transcription: Transcription, start_ms: int
+    ) -> TranscriptCorrection:
+        """Delete the correction that starts at a time: what was recognized is read again."""
+        async with self._locked_file(transcription) as connection:
+            removed = await correction_store.delete(connection, transcription, start_ms)
+        if removed is None:
+            raise CorrectionNotFound(
+                f"no correction of transcription {transcription.id} starts at {start_ms} ms"
+            )
+        return removed
 
     async def fragment(self, transcription: Transcription, number: int) -> Transcript:
         """Return the transcript of slice `number`, which may be available before the whole is."""
@@ -158,10 +200,12 @@ class Transcripts:
         transcript = await self._around(transcription, number)
         return transcript.between(start_ms, start_ms + transcription.work_slice_ms)
 
-    async def for_file(self, organization_id: OrganizationId, file_id: FileId) -> Transcript:
+    async def for_file(
+        self, organization_id: OrganizationId, file_id: FileId, *, corrected: bool = True
+    ) -> Transcript:
         """Return the transcript of a file, or raise why there is none."""
         found = await self.newest(organization_id, file_id, complete_first=True)
-        return await self.transcript(found)
+        return await self.transcript(found, corrected=corrected)
 
     async def captions_json(self, organization_id: OrganizationId, file_id: FileId) -> bytes:
         """Return the captions of a file as pages read them, or raise why there are none."""
@@ -199,7 +243,19 @@ class Transcripts:
             # It was completed just now, and the parts were deleted.
             again = await self.get(transcription.organization_id, transcription.id)
             return await self.transcript(again)
-        return join_slices(parts)
+        return await self._corrected(transcription, join_slices(parts))
+
+    async def _corrected(self, transcription: Transcription, recognized: Transcript) -> Transcript:
+        return merge_corrections(recognized, await self.corrections(transcription))
+
+    @asynccontextmanager
+    async def _locked_file(self, transcription: Transcription) -> AsyncIterator[Connection]:
+        """Lock the file, so that nobody else changes its corrections meanwhile."""
+        organization_id, file_id = transcription.organization_id, transcription.file_id
+        async with self._database.transaction() as connection:
+            if await lock_file(connection, organization_id, file_id) is None:
+                raise file_not_found(file_id)
+            yield connection
 
     async def _check_file(self, transcription: Transcription) -> None:
         """Raise if the file has expired, because its transcript expires with it."""

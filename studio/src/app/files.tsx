@@ -1,7 +1,7 @@
 /** Files: upload them by dropping, play them, read what is said in them. */
 
 import type { JSX } from "preact";
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useRef, useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
 import { changes } from "../lib/activity.ts";
 import { client, problemOf, request, type ResultOf } from "../lib/api.ts";
@@ -22,12 +22,11 @@ import {
   Time,
 } from "../ui/parts.tsx";
 import { Player } from "../ui/player.tsx";
+import { Scrubber } from "./scrubber.tsx";
+import { findTranscript, Transcript, type TranscriptState } from "./transcript.tsx";
 
 type FileRecord = ResultOf<"get", "/api/v1/files">["files"][number];
 type FileDetail = ResultOf<"get", "/api/v1/files/{file_id}">;
-interface Transcript {
-  segments: { start: number; end: number; text: string }[];
-}
 
 export default function Files(): JSX.Element {
   const [id] = place.value.ids;
@@ -208,131 +207,45 @@ function Media({ file }: { file: FileDetail }): JSX.Element {
   const [atS, setAt] = useState(0);
   const [seek, setSeek] = useState<{ seconds: number } | null>(null);
   const transcript = useLoad(() => findTranscript(file.id), [file.id, changes.value]);
-  const { problem, isRunning, run } = useAction();
-  const segments = transcript.value?.segments ?? [];
   const source = encodeURIComponent(`file-id:${file.id}`);
-  const hasSound = file.tracks.some((track) => track.type === "audio");
-  const transcribe = async (): Promise<void> => {
-    await request("post", "/api/v1/files/{file_id}/transcribe", {
-      path: { file_id: file.id },
-      body: {},
-    });
-    transcript.reload();
+  const goToTime = (seconds: number): void => {
+    setAt(seconds);
+    setSeek({ seconds });
   };
+  const captions = captionsOf(transcript.value);
   return (
     <div class="split">
       <section class="card stack" aria-label="Player">
         <Player
           src={`/api/v1/transcode/manifest.m3u8?url=${source}`}
-          captions={segments.length > 0 ? `/api/v1/files/${file.id}/transcription.vtt` : undefined}
+          captions={captions}
           onTime={setAt}
           seek={seek}
         />
-        {hasSound && (
-          <Waveform
-            id={file.id}
-            atS={atS}
-            durationS={(file.duration_ms ?? 0) / 1000}
-            onSeek={(seconds) => setSeek({ seconds })}
-          />
-        )}
+        <Scrubber
+          fileId={file.id}
+          atS={atS}
+          durationS={(file.duration_ms ?? 0) / 1000}
+          onSeek={goToTime}
+        />
       </section>
-      <section class="card stack" aria-label="Transcript">
-        <h2>Transcript</h2>
-        <ProblemNote problem={problem} />
-        {segments.length === 0 && (
-          <p class="quiet">
-            {hasSound ? "There is no transcript yet, or nothing is said." : "There is no sound."}
-          </p>
-        )}
-        {hasSound && segments.length === 0 && (
-          <div>
-            <button type="button" disabled={isRunning} onClick={() => run(transcribe)}>
-              Transcribe
-            </button>
-          </div>
-        )}
-        <ol class="transcript">
-          {segments.map(({ start, end, text }) => (
-            <li class={start <= atS && atS < end ? "current" : ""}>
-              <button type="button" onClick={() => setSeek({ seconds: start })}>
-                <span class="quiet mono">{duration(1000 * start)}</span> {text}
-              </button>
-            </li>
-          ))}
-        </ol>
-      </section>
+      <Transcript
+        fileId={file.id}
+        transcript={transcript}
+        hasSound={file.tracks.some((track) => track.type === "audio")}
+        atS={atS}
+        onSeek={goToTime}
+      />
     </div>
   );
 }
 
-/** The newest transcript; empty until one is complete. */
-async function findTranscript(id: string): Promise<Transcript> {
-  const query = { file_id: id, limit: 10 } as never;
-  const found = await request("get", "/api/v1/transcriptions", { query });
-  if (!found.transcriptions.some(({ status }) => status === "complete")) return { segments: [] };
-  const response = await fetch(`/api/v1/files/${id}/transcription.json`);
-  return (await response.json()) as Transcript;
-}
-
-/** The loudness over time; a click goes there. */
-function Waveform({
-  id,
-  atS,
-  durationS,
-  onSeek,
-}: {
-  id: string;
-  atS: number;
-  durationS: number;
-  onSeek: (seconds: number) => void;
-}): JSX.Element | null {
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const loaded = useLoad(async () => {
-    const response = await fetch(`/api/v1/files/${id}/waveform.json`);
-    return response.ok ? peaksOf(await response.json()) : [];
-  }, [id]);
-  const peaks = loaded.value ?? [];
-  useEffect(() => {
-    const element = canvas.current;
-    const context = element?.getContext("2d");
-    if (!element || !context) return;
-    const style = getComputedStyle(element);
-    const { width, height } = element;
-    context.clearRect(0, 0, width, height);
-    for (let x = 0; x < width; x++) {
-      const from = Math.floor((x / width) * peaks.length);
-      const to = Math.max(from + 1, Math.floor(((x + 1) / width) * peaks.length));
-      const loudest = Math.max(0, ...peaks.slice(from, to));
-      const isPlayed = durationS > 0 && x / width < atS / durationS;
-      context.fillStyle = style.getPropertyValue(isPlayed ? "--accent" : "--quiet");
-      const tall = Math.max(1, loudest * height);
-      context.fillRect(x, (height - tall) / 2, 1, tall);
-    }
-  }, [peaks, atS, durationS]);
-  if (peaks.length === 0) return null;
-  return (
-    <canvas
-      ref={canvas}
-      class="waveform"
-      width={600}
-      height={64}
-      role="img"
-      aria-label="Waveform"
-      onClick={(event) => {
-        const { left, width } = (event.currentTarget as HTMLElement).getBoundingClientRect();
-        onSeek(((event.clientX - left) / width) * durationS);
-      }}
-    />
-  );
-}
-
-/** Loudness from 0 to 1, whichever form the file has. */
-function peaksOf(raw: unknown): number[] {
-  const { data, peaks, bits } = raw as { data?: number[]; peaks?: number[]; bits?: number };
-  const values = peaks ?? data ?? [];
-  const full = bits === 16 ? 32768 : Math.max(1, ...values.map(Math.abs));
-  return values.map((value) => Math.min(1, Math.abs(value) / full));
+/** The address of the captions; another one after each correction, so that they are read again. */
+function captionsOf(transcript: TranscriptState | null): string | undefined {
+  if (!transcript?.id || transcript.segments.length === 0) return undefined;
+  const times = transcript.corrections.map((each) => Date.parse(each.updated_at));
+  const version = `${times.length}-${Math.max(0, ...times)}`;
+  return `/api/v1/transcriptions/${transcript.id}.vtt?version=${version}`;
 }
 
 function FileFacts({ file }: { file: FileDetail }): JSX.Element {

@@ -302,6 +302,63 @@ async def test_an_unsupported_language_is_refused_at_once(
     assert newest.json()["id"] == spoken["id"]
 
 
+async def test_corrections_are_read_everywhere_and_survive_a_new_transcription(
+    app: AppHarness, spoken: dict[str, Any]
+) -> None:
+    path, of_file = f"{TRANSCRIPTIONS}/{spoken['id']}", f"{FILES}/{spoken['file_id']}/transcription"
+    recognized = (await app.client.get(f"{path}.json")).json()
+    put = await app.client.put(
+        f"{path}/corrections/0", json={"end_ms": 3000, "text": "He was\nnot Framekiln & sons."}
+    )
+    assert put.status_code == 200, put.text
+    assert normal_words(put.json()["original_text"]) == TEXT.split()
+    assert put.json()["text"] == "He was not Framekiln & sons."
+    for corrected in (path, of_file):
+        [segment] = (await app.client.get(f"{corrected}.json")).json()["segments"]
+        assert segment["text"] == "He was not Framekiln & sons."
+        assert "Framekiln &amp; sons." in (await app.client.get(f"{corrected}.vtt")).text
+        assert "Framekiln & sons." in (await app.client.get(f"{corrected}.srt")).text
+        raw = await app.client.get(f"{corrected}.json", params={"corrected": False})
+        assert raw.json() == recognized
+    fragment = (await app.client.get(f"{path}/fragments/0")).json()
+    assert [word["text"] for word in fragment["word_segments"]][-2:] == ["&", "sons."]
+    await check_refused_corrections(app, path)
+    again = await transcribe(app, spoken["file_id"], language="de")
+    assert again["id"] != spoken["id"]
+    new_path = f"{TRANSCRIPTIONS}/{again['id']}"
+    listed = (await app.client.get(f"{new_path}/corrections")).json()
+    assert listed == {"corrections": [put.json()]}
+    captions = (await app.client.get(f"{of_file}.json")).json()
+    assert captions["language"] == "de"
+    assert [each["text"] for each in captions["segments"]] == ["He was not Framekiln & sons."]
+    removed = await app.client.delete(f"{new_path}/corrections/0")
+    assert removed.json() == put.json()
+    assert (await app.client.get(f"{path}.json")).json() == recognized
+
+
+async def check_refused_corrections(app: AppHarness, path: str) -> None:
+    wrong: list[tuple[str, dict[str, Any], int, str]] = [
+        ("0", {"end_ms": 0, "text": "x"}, 400, "invalid_request"),
+        ("900", {"end_ms": 900, "text": "x"}, 400, "invalid_correction"),
+        ("900", {"end_ms": 1000, "text": "x"}, 409, "correction_overlaps"),
+        ("0", {"end_ms": 3000, "text": "a\x01b"}, 400, "invalid_request"),
+        ("0", {"end_ms": 3000, "text": "a" * 5001}, 400, "invalid_request"),
+        ("-1", {"end_ms": 3000, "text": "a"}, 400, "invalid_request"),
+    ]
+    for start_ms, body, status, error in wrong:
+        answer = await app.client.put(f"{path}/corrections/{start_ms}", json=body)
+        assert (answer.status_code, answer.json()["error"]) == (status, error), answer.text
+    missing = await app.client.delete(f"{path}/corrections/5")
+    assert (missing.status_code, missing.json()["error"]) == (404, "correction_not_found")
+    stranger = await app.other_organization()
+    for method in ("GET", "PUT", "DELETE"):
+        place = "" if method == "GET" else "/0"
+        sent = {"end_ms": 3000, "text": "x"} if method == "PUT" else None
+        answer = await stranger.client.request(method, f"{path}/corrections{place}", json=sent)
+        assert answer.status_code == 404
+    await stranger.client.aclose()
+
+
 async def keeps_transcript(app: AppHarness, file_id: str, transcription_id: str) -> None:
     """Wait until of all that was made for it only the transcript is left."""
     others = {name for name in blob_names(app, file_id) if "transcriptions/" not in name}

@@ -46,6 +46,10 @@ MEDIA_TYPES: Final = {
 
 WordTimes = Annotated[bool, Query(description="In WebVTT, include the time of each word.")]
 
+Corrected = Annotated[
+    bool, Query(description="With the corrections of people; false for what was recognized.")
+]
+
 
 def _found(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
     meaning = "This track is already transcribed, or being transcribed"
@@ -192,18 +196,27 @@ def _add_text_routes(form: str) -> None:
         transcription_id: str,
         *,
         word_times: WordTimes = False,
+        corrected: Corrected = True,
     ) -> Response:
         """Return the transcript."""
         transcripts = services_of(request).transcripts
         found = await transcripts.get(reader.organization_id, transcription_id_of(transcription_id))
-        return _text(await transcripts.transcript(found), form, word_times=word_times)
+        transcript = await transcripts.transcript(found, corrected=corrected)
+        return _text(transcript, form, word_times=word_times)
 
     async def of_file(
-        request: Request, reader: MediaReader, file_id: str, *, word_times: WordTimes = False
+        request: Request,
+        reader: MediaReader,
+        file_id: str,
+        *,
+        word_times: WordTimes = False,
+        corrected: Corrected = True,
     ) -> Response:
         """Return the transcript of a file's newest transcription."""
         transcripts = services_of(request).transcripts
-        transcript = await transcripts.for_file(reader.organization_id, parse_file_id(file_id))
+        transcript = await transcripts.for_file(
+            reader.organization_id, parse_file_id(file_id), corrected=corrected
+        )
         return _text(transcript, form, word_times=word_times)
 
     routes = {
