@@ -31,6 +31,7 @@ PAGES = (
     "/studio/webhooks",
     "/studio/settings",
 )
+HARM = "<img src=x onerror=window.__harmed=1><script>window.__harmed=1</script>"
 GREEN_PAGE = '<body style="margin: 0; background: rgb(0, 160, 60)">'
 
 
@@ -60,8 +61,49 @@ def test_the_first_steps_end_with_a_film(studio: StudioTab, account: Account) ->
     assert studio.run("document.querySelector('video').videoWidth") == 640
     [render] = account.http.get("/api/v1/renders").json()["renders"]
     assert render["status"] == "complete"
+    studio.wait("!!document.querySelector('[aria-label=Slices] .bar.good')")
     studio.click("Source")
     studio.wait_text("@keyframes move")
+    studio.click("Render again")
+    studio.wait(f"!location.pathname.endsWith({json.dumps(render['id'])})")
+    studio.wait("document.querySelector('video')?.readyState >= 2")
+    studio.click("Compare with another render")
+    studio.wait("document.querySelector('[aria-label=\"Other render\"]')?.options.length === 2")
+    studio.choose("Other render", render["id"])
+    studio.fill("Frame", "20")
+    studio.wait(
+        "(() => { const both = [...document.querySelectorAll('.pair video')]; return both.length"
+        " === 2 && both.every((each) => each.readyState >= 2 && each.currentTime > 0.6); })()"
+    )
+
+
+SPOKEN = ROOT / "tests" / "support" / "speech" / "austen_0880.flac"
+
+
+def test_a_transcript_is_corrected_and_undone(studio: StudioTab, account: Account) -> None:
+    studio.open("/studio/files")
+    studio.wait_text("Upload files")
+    choose_file(studio, "austen.flac", SPOKEN.read_bytes())
+    studio.wait_text("austen.flac: uploaded")
+    studio.click("austen.flac", "a")
+    studio.click("Transcribe")
+    studio.click("ill-disposed", ".transcript button")
+    studio.wait("document.activeElement?.tagName === 'TEXTAREA'")
+    studio.tab.call("Input.dispatchKeyEvent", type="keyDown", commands=["selectAll"])
+    studio.tab.call("Input.insertText", text=f"He was {HARM}")
+    studio.press("Enter")
+    studio.wait("!!document.querySelector('.transcript .tag')")
+    studio.wait_text("He was <img")
+    assert studio.run("window.__harmed === undefined")
+    [made] = account.http.get("/api/v1/transcriptions").json()["transcriptions"]
+    path = f"/api/v1/transcriptions/{made['id']}"
+    assert HARM in account.http.get(f"{path}.srt").text
+    studio.click("Undo")
+    studio.wait("!document.querySelector('.transcript .tag')")
+    assert account.http.get(f"{path}/corrections").json() == {"corrections": []}
+    studio.run("document.querySelector('.scrubber').focus()")
+    studio.press("ArrowRight")
+    studio.wait("document.querySelector('.scrubber').ariaValueNow === '1'")
 
 
 def test_first_load_is_small(studio: StudioTab) -> None:
@@ -189,7 +231,7 @@ def test_a_key_is_made_and_revoked(studio: StudioTab, account: Account) -> None:
 
 
 def test_names_of_strangers_are_text_and_never_run(studio: StudioTab, account: Account) -> None:
-    evil = "<img src=x onerror=window.__harmed=1><script>window.__harmed=1</script>"
+    evil = HARM
     body = {"html": GREEN_PAGE, "duration_ms": 100, "metadata": {evil: evil}}
     render = account.http.post("/api/v1/renders", json=body).json()
     file = account.http.post(

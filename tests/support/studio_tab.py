@@ -85,6 +85,16 @@ class StudioTab:
             " field.dispatchEvent(new Event('change', {bubbles: true})); })()"
         )
 
+    def choose(self, label: str, value: str) -> None:
+        """Choose an option of the list with this label."""
+        self.fill(label, value)
+
+    def press(self, key: str, **options: Any) -> None:
+        """Press a key where the focus is."""
+        text = {"text": "\r"} if key == "Enter" else {}
+        for kind in ("keyDown", "keyUp"):
+            self.tab.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, **text, **options)
+
     def write(self, text: str) -> None:
         """Replace the text of the page's editor."""
         content = "document.querySelector('.editor')?.shadowRoot?.querySelector('.cm-content')"

@@ -21,7 +21,13 @@ from framekiln.quotas.model import Quota
 from framekiln.quotas.service import Quotas
 from framekiln.renders import slice_store, store
 from framekiln.renders.bundle import check_bundle
-from framekiln.renders.errors import BadFilm, RenderHasComposition, RenderIsActive, RenderNotFound
+from framekiln.renders.errors import (
+    BadFilm,
+    RenderHasComposition,
+    RenderIsActive,
+    RenderNotComplete,
+    RenderNotFound,
+)
 from framekiln.renders.events import RenderEvents
 from framekiln.renders.jobs import film_job, redact_job
 from framekiln.renders.model import (
@@ -41,6 +47,7 @@ from framekiln.renders.model import (
     source_key,
 )
 from framekiln.renders.output import FilmFormat, OutputFormat, container_of, is_mp4_film
+from framekiln.renders.slice_state import RenderSlice
 from framekiln.renders.uploaded_output import probe_film
 from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
 
@@ -88,18 +95,66 @@ class Renders:
         Without a `source`, the render waits for its bundle. `data` is the page's render data.
         `also_write` runs in the same transaction.
         """
-        organization_id = caller.organization.id
         render_id = RenderId(new_uuid())
-        key = source_key(organization_id, render_id, new.source_kind)
-        data_at = None if data is None else data_key(organization_id, render_id)
+        key, data_at = _composition_keys(caller, render_id, new, has_data=data is not None)
+        contents = {key: source, data_at: None if data is None else data.encode()}
         async with AsyncExitStack() as stack:
-            if source is not None:
-                await self._put_until_recorded(stack, key, source)
-            if data_at is not None and data is not None:
-                await self._put_until_recorded(stack, data_at, data.encode())
-            connection = await stack.enter_async_context(self._database.transaction())
+            for to_key, content in contents.items():
+                if to_key is not None and content is not None:
+                    await self._blobs.put(to_key, content)
+                    await stack.enter_async_context(delete_unless_recorded(self._blobs, to_key))
+            return await self._insert(
+                caller,
+                new,
+                render_id=render_id,
+                has_composition=source is not None,
+                has_data=data is not None,
+                also_write=also_write,
+            )
+
+    async def repeat(self, caller: Caller, original: Render) -> Render:
+        """Create a render with the composition and the settings of another; it lives as long.
+
+        Copies of the output at destinations are not asked for again.
+        """
+        asked = original.request
+        if asked.source_kind not in (SourceKind.HTML, SourceKind.BUNDLE):
+            raise RenderNotFound(
+                f"render {original.id} was made for a video or a pipeline: create that again"
+            )
+        if await self._blobs.info(original.source_key) is None:
+            raise RenderNotComplete(
+                f"render {original.id} has no composition yet", status=original.status
+            )
+        if asked.expires_at is not None:
+            lifetime = asked.expires_at - original.created_at
+            asked = replace(asked, expires_at=self._clock.now() + lifetime)
+        render_id, has_data = RenderId(new_uuid()), original.data_key is not None
+        key, data_at = _composition_keys(caller, render_id, asked, has_data=has_data)
+        async with AsyncExitStack() as stack:
+            for from_key, to_key in ((original.source_key, key), (original.data_key, data_at)):
+                if from_key is not None and to_key is not None:
+                    await self._blobs.copy(from_key, to_key)
+                    await stack.enter_async_context(delete_unless_recorded(self._blobs, to_key))
+            return await self._insert(
+                caller, asked, render_id=render_id, has_composition=True, has_data=has_data
+            )
+
+    async def _insert(
+        self,
+        caller: Caller,
+        new: RenderRequest,
+        *,
+        render_id: RenderId,
+        has_composition: bool,
+        has_data: bool,
+        also_write: WriteWithRender | None = None,
+    ) -> Render:
+        """Insert a render whose blobs are stored, and queue its job, in one transaction."""
+        organization_id = caller.organization.id
+        key, data_at = _composition_keys(caller, render_id, new, has_data=has_data)
+        async with self._database.transaction() as connection:
             await self._quotas.check(connection, organization_id, *_LIMITING_RENDERS)
-            job = None if source is None else film_job(organization_id, render_id)
             render = await store.insert(
                 connection,
                 render_id,
@@ -108,7 +163,7 @@ class Renders:
                 api_key_id=caller.api_key_id,
                 source_key=key,
                 data_key=data_at,
-                job=job,
+                job=film_job(organization_id, render_id) if has_composition else None,
                 now=self._clock.now(),
             )
             assert render is not None, "its id is new"
@@ -116,11 +171,6 @@ class Renders:
                 await also_write(connection, render)
             await self._events.record(connection, render)
         return render
-
-    async def _put_until_recorded(self, stack: AsyncExitStack, key: str, content: bytes) -> None:
-        """Store a blob, and delete it again if anything later in the stack fails."""
-        await self._blobs.put(key, content)
-        await stack.enter_async_context(delete_unless_recorded(self._blobs, key))
 
     async def create_from_layers(
         self,
@@ -184,6 +234,11 @@ class Renders:
     async def delete_blobs(self, render: Render) -> None:
         """Delete all blobs of a render."""
         await self._blobs.delete_prefix(render_prefix(render.organization_id, render.id))
+
+    async def slices(self, render_id: RenderId) -> list[RenderSlice]:
+        """Return all slices with their progress, in order."""
+        async with self._database.connection() as connection:
+            return await slice_store.list_all(connection, render_id)
 
     async def finished_slices(self, render_id: RenderId) -> list[FinishedSlice]:
         """Return the finished slices, in order."""
@@ -306,6 +361,15 @@ class Renders:
         """Follow the progress of a render."""
         async with self._notifications.follow(progress_topic(render_id)) as follower:
             yield follower
+
+
+def _composition_keys(
+    caller: Caller, render_id: RenderId, new: RenderRequest, *, has_data: bool
+) -> tuple[str, str | None]:
+    """Return where the composition of a new render is stored, and its data."""
+    organization_id = caller.organization.id
+    key = source_key(organization_id, render_id, new.source_kind)
+    return key, data_key(organization_id, render_id) if has_data else None
 
 
 def _check_awaits_bundle(render: Render) -> None:

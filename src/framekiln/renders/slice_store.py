@@ -11,6 +11,7 @@ from framekiln.db.pool import Connection
 from framekiln.engine.film_plan import FilmSlice
 from framekiln.kit.ids import RenderId
 from framekiln.renders.model import FinishedSlice, FrameCounts, TakenRenderSlice
+from framekiln.renders.slice_state import RenderSlice
 
 
 async def insert(
@@ -69,16 +70,17 @@ async def list_free_numbers(connection: Connection, render_id: RenderId) -> list
 
 
 async def take(
-    connection: Connection, render_id: RenderId, number: int, *, job_id: int
+    connection: Connection, render_id: RenderId, number: int, *, job_id: int, now: datetime
 ) -> TakenRenderSlice:
     """Take a free slice for a job, under a new fence."""
     cursor = await connection.execute(
         """
-        UPDATE render_slice SET status = 'taken', fence = fence + 1, taken_by = %(job_id)s
+        UPDATE render_slice SET status = 'taken', fence = fence + 1, taken_by = %(job_id)s,
+            taken_at = %(now)s
         WHERE render_id = %(render_id)s AND number = %(number)s AND status = 'todo'
         RETURNING *
         """,
-        {"render_id": render_id, "number": number, "job_id": job_id},
+        {"render_id": render_id, "number": number, "job_id": job_id, "now": now},
     )
     row = await cursor.fetchone()
     assert row is not None, "the render's row lock keeps others away"
@@ -91,12 +93,19 @@ async def take(
 
 
 async def finish(
-    connection: Connection, taken: TakenRenderSlice, *, blob_key: str, record: dict[str, Any]
+    connection: Connection,
+    taken: TakenRenderSlice,
+    *,
+    blob_key: str,
+    record: dict[str, Any],
+    console: Sequence[dict[str, str]],
+    now: datetime,
 ) -> bool:
     """Record a finished slice; False when another worker has taken it."""
     cursor = await connection.execute(
         """
-        UPDATE render_slice SET status = 'done', blob_key = %(blob_key)s, record = %(record)s
+        UPDATE render_slice SET status = 'done', blob_key = %(blob_key)s, record = %(record)s,
+            console = %(console)s, finished_at = %(now)s
         WHERE render_id = %(render_id)s AND number = %(number)s AND fence = %(fence)s
             AND status = 'taken'
         """,
@@ -106,6 +115,8 @@ async def finish(
             "fence": taken.fence,
             "blob_key": blob_key,
             "record": Jsonb(record),
+            "console": Jsonb(list(console)),
+            "now": now,
         },
     )
     return cursor.rowcount == 1
@@ -168,6 +179,36 @@ async def list_finished(connection: Connection, render_id: RenderId) -> list[Fin
         FinishedSlice(row["number"], row["blob_key"], row["record"])
         for row in await cursor.fetchall()
     ]
+
+
+async def list_all(connection: Connection, render_id: RenderId) -> list[RenderSlice]:
+    """Return all slices with their progress, in order."""
+    cursor = await connection.execute(
+        """
+        SELECT slice.*, coalesce(made.frames_done, 0) AS frames_done
+        FROM render_slice slice LEFT JOIN render_slice_progress made USING (render_id, number)
+        WHERE render_id = %s ORDER BY number
+        """,
+        (render_id,),
+    )
+    return [_slice(row) async for row in cursor]
+
+
+def _slice(row: dict[str, Any]) -> RenderSlice:
+    is_done = row["status"] == "done"
+    return RenderSlice(
+        number=row["number"],
+        first_frame=row["first_frame"],
+        frame_count=row["frame_count"],
+        status=row["status"],
+        attempt=row["fence"],
+        # Progress is not kept after a crash of the database.
+        frames_done=row["frame_count"] if is_done else row["frames_done"],
+        taken_at=row["taken_at"],
+        finished_at=row["finished_at"] if is_done else None,
+        record=row["record"] or {},
+        console=row["console"],
+    )
 
 
 async def count_frames(connection: Connection, *, since: datetime) -> FrameCounts:

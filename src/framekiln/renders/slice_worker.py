@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.grabber import RawPixelsDiffer
+from framekiln.capture.page_session import ConsoleEntry
 from framekiln.engine.audio_clips import AudioClips
 from framekiln.engine.audio_mix import mix_audio
 from framekiln.engine.film import FilmRenderer, open_renderer
@@ -24,6 +25,7 @@ from framekiln.jobs.queue import JobQueue
 from framekiln.renders.cache import RenderCache, film_digest
 from framekiln.renders.jobs import FILM_QUEUE
 from framekiln.renders.model import Render, TakenRenderSlice, slice_key, sound_key
+from framekiln.renders.slice_state import new_console_lines
 from framekiln.renders.worker import RenderWorker, SliceProgress
 from framekiln.storage.blob_store import BlobStore
 
@@ -40,6 +42,7 @@ class ReopenableRenderer:
         self._open = ExitStack()
         self._renderer: FilmRenderer | None = None
         self._fallback_reason: str | None = None
+        self._console: tuple[ConsoleEntry, ...] = ()
 
     def __enter__(self) -> "ReopenableRenderer":
         return self
@@ -66,6 +69,11 @@ class ReopenableRenderer:
                 )
             )
         return self._renderer
+
+    def take_console_lines(self) -> list[dict[str, str]]:
+        """Return what scripts wrote to their console since the last call."""
+        before, self._console = self._console, self._renderer.console() if self._renderer else ()
+        return new_console_lines(before, self._console)
 
     def reopen_for_screenshots(self, frame: int, reason: str) -> FilmRenderer:
         """Return a renderer that takes screenshots; so will all later ones."""
@@ -176,7 +184,8 @@ class SliceWorker:
             self._finish_sound(renderer, fence=taken.fence)
         digest = _digest_if_cacheable(renderer, taken.slice)
         record = {**asdict(renderer.take_record()), "digest": digest}
-        self._wait(self._store_slice(taken, path, record))
+        console = renderers.take_console_lines()
+        self._wait(self._store_slice(taken, path, record, console))
         path.unlink()
 
     def _finish_sound(self, renderer: FilmRenderer, *, fence: int) -> None:
@@ -203,13 +212,19 @@ class SliceWorker:
             file.unlink()
 
     async def _store_slice(
-        self, taken: TakenRenderSlice, path: Path, record: dict[str, Any]
+        self,
+        taken: TakenRenderSlice,
+        path: Path,
+        record: dict[str, Any],
+        console: list[dict[str, str]],
     ) -> None:
         key = slice_key(self.render, number=taken.slice.number, fence=taken.fence)
         await self.services.blobs.put_file(key, path)
         # Cache the slice before finishing it: after the last one, the join deletes all slices.
         await self.services.cache.add(self.render, record["digest"], key=key, record=record)
-        if not await self.services.worker.finish_slice(taken, blob_key=key, record=record):
+        if not await self.services.worker.finish_slice(
+            taken, blob_key=key, record=record, console=console
+        ):
             await self.services.blobs.delete(key)
 
     def _others_are_waiting(self) -> bool:

@@ -146,7 +146,9 @@ class RenderWorker:
             number = choose_slice(free, after=after)
             if number is None:
                 return None
-            taken = await slice_store.take(connection, render.id, number, job_id=job_id)
+            taken = await slice_store.take(
+                connection, render.id, number, job_id=job_id, now=self._clock.now()
+            )
             if taken.fence <= MAX_TAKES:
                 return taken
             await self._fail(connection, render.id, _slice_kills_workers(taken.slice))
@@ -167,7 +169,12 @@ class RenderWorker:
             await notify(connection, progress_topic(render_id))
 
     async def finish_slice(
-        self, taken: TakenRenderSlice, *, blob_key: str, record: dict[str, Any]
+        self,
+        taken: TakenRenderSlice,
+        *,
+        blob_key: str,
+        record: dict[str, Any],
+        console: Sequence[dict[str, str]] = (),
     ) -> bool:
         """Record a finished slice; after the last one, queue the join.
 
@@ -176,7 +183,14 @@ class RenderWorker:
         async with self._locked(taken.render_id) as (connection, render):
             if render is None or render.status.is_terminal:
                 return False
-            if not await slice_store.finish(connection, taken, blob_key=blob_key, record=record):
+            if not await slice_store.finish(
+                connection,
+                taken,
+                blob_key=blob_key,
+                record=record,
+                console=console,
+                now=self._clock.now(),
+            ):
                 return False
             await self._queue_join_if_complete(connection, render)
             return True

@@ -23,6 +23,8 @@ import {
   Warnings,
 } from "../ui/parts.tsx";
 import { Player } from "../ui/player.tsx";
+import { Compare } from "./compare.tsx";
+import { RenderSlices } from "./render_slices.tsx";
 
 const STATUSES = ["created", "queued", "rendering", "complete", "failed"] as const;
 
@@ -101,6 +103,10 @@ function OneRender({ id }: { id: string }): JSX.Element {
     await request("delete", "/api/v1/renders/{render_id}", { path });
     goTo(pathTo("renders"));
   };
+  const again = async (): Promise<void> => {
+    const made = await request("post", "/api/v1/renders/{render_id}/again", { path });
+    goTo(pathTo("renders", made.id));
+  };
   return (
     <Page
       title={`Render ${shortId(id)}`}
@@ -112,6 +118,9 @@ function OneRender({ id }: { id: string }): JSX.Element {
           <Link to={`${pathTo("playground")}?render=${id}`} class="button">
             Open in the playground
           </Link>
+          <button type="button" disabled={isRunning} onClick={() => run(again)}>
+            Render again
+          </button>
           <button
             type="button"
             class="danger"
@@ -131,7 +140,9 @@ function OneRender({ id }: { id: string }): JSX.Element {
             <Failure of={render.error} />
             <Warnings of={render.warnings ?? []} />
             {render.status === "complete" && <Output render={render} />}
+            <RenderSlices id={id} isActive={isActive} version={changes.value} />
             <RenderFacts render={render} />
+            {isFilm(render) && <Compare render={render} />}
             <Source id={id} />
           </>
         )}
@@ -145,10 +156,9 @@ function Output({ render }: { render: Render }): JSX.Element {
     render.download_url ?? `/api/v1/renders/${render.id}.mp4`,
     location.href,
   );
-  const isFilm = pathname.endsWith("mp4");
   return (
     <section class="card stack" aria-label="Output">
-      {isFilm ? (
+      {isFilm(render) ? (
         <Player src={pathname} />
       ) : (
         <img class="film checker" src={pathname} alt="The output of this render" />
@@ -160,6 +170,17 @@ function Output({ render }: { render: Render }): JSX.Element {
       </div>
     </section>
   );
+}
+
+function isFilm({ status, download_url: url }: Render): boolean {
+  return status === "complete" && (url ?? ".mp4").endsWith("mp4");
+}
+
+/** "2.3 s"; how long it took, as far as that is known. */
+function tookText(render: Render): string {
+  const end = render.completed_at ?? render.failed_at;
+  if (!end) return "—";
+  return `${((Date.parse(end) - Date.parse(render.created_at)) / 1000).toFixed(1)} s`;
 }
 
 function RenderFacts({ render }: { render: Render }): JSX.Element {
@@ -176,6 +197,7 @@ function RenderFacts({ render }: { render: Render }): JSX.Element {
           ["File", render.byte_size ? bytes(render.byte_size) : "—"],
           ["Created", <Time iso={render.created_at} />],
           ["Completed", <Time iso={render.completed_at ?? render.failed_at} />],
+          ["From creation to end", tookText(render)],
           ...metadata.map(([name, value]) => [name, String(value)] as const),
         ]}
       />

@@ -1,10 +1,10 @@
 /** All videos of layer configs and templates, and one of them. */
 
 import type { JSX } from "preact";
-import { useCallback } from "preact/hooks";
+import { useCallback, useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
 import { changes } from "../lib/activity.ts";
-import { request, type Video } from "../lib/api.ts";
+import { client, request, type Video } from "../lib/api.ts";
 import { duration } from "../lib/format.ts";
 import { useProgress } from "../lib/events.ts";
 import { useLoad } from "../lib/load.ts";
@@ -90,6 +90,10 @@ function OneVideo({ id }: { id: string }): JSX.Element {
     await request("delete", "/v2/videos/{video_id}", { path });
     goTo(pathTo("videos"));
   };
+  const again = async (): Promise<void> => {
+    const made = await client.videos.create((await configOf(id)) as never);
+    goTo(pathTo("videos", made.id));
+  };
   return (
     <Page
       title={`Video ${id}`}
@@ -98,6 +102,12 @@ function OneVideo({ id }: { id: string }): JSX.Element {
           <Link to={pathTo("videos")} class="button">
             All videos
           </Link>
+          <Link to={`${pathTo("playground")}?kind=config&video=${id}`} class="button">
+            Open in the playground
+          </Link>
+          <button type="button" disabled={isRunning} onClick={() => run(again)}>
+            Render again
+          </button>
           <button type="button" class="danger" disabled={isRunning} onClick={() => run(remove)}>
             Delete
           </button>
@@ -143,10 +153,38 @@ function OneVideo({ id }: { id: string }): JSX.Element {
                 ]}
               />
             </section>
+            <Config id={id} />
           </>
         )}
       </Show>
     </Page>
+  );
+}
+
+/** The layer config of a video, in its normal form. */
+export async function configOf(id: string): Promise<unknown> {
+  const response = await fetch(`/v2/videos/${encodeURIComponent(id)}/config`);
+  const answer = (await response.json()) as { message?: string };
+  if (!response.ok) throw new Error(answer.message ?? "The config cannot be read.");
+  return answer;
+}
+
+/** Loaded when it is opened: it may be large. */
+function Config({ id }: { id: string }): JSX.Element {
+  const [text, setText] = useState<string | null>(null);
+  const { problem, run } = useAction();
+  return (
+    <details
+      class="card"
+      onToggle={(event) => {
+        if (!(event.currentTarget as HTMLDetailsElement).open || text !== null) return;
+        run(async () => setText(JSON.stringify(await configOf(id), null, 2)));
+      }}
+    >
+      <summary>Source</summary>
+      <ProblemNote problem={problem} />
+      <pre>{text ?? "Loading…"}</pre>
+    </details>
   );
 }
 

@@ -21,6 +21,7 @@ PAGE = """<!doctype html>
 <i id=left></i><i id=right></i><script>
   const { colours, ...rest } = window.EF_RENDER_DATA;
   left.style.background = colours[0].css;
+  console.log("the colour is", colours[0].css);
   const isWhole = RENDER_DATA === EF_RENDER_DATA && Object.keys(rest).join() === "z,a,__proto__"
     && rest.z === "\\u2028<" + "/script>"
     && Object.getPrototypeOf(EF_RENDER_DATA) === Object.prototype;
@@ -48,6 +49,34 @@ async def test_every_slice_of_a_film_has_the_data(app: AppHarness, tmp_path: Pat
     frames = decode_frames(tmp_path / "film.mp4")
     assert len(frames) == 15
     assert all(shows_the_data(frame.rgb) for frame in frames)
+    await check_slices(app, info["id"])
+    sent = (await app.client.get(f"{RENDERS}/{info['id']}/request")).json()
+    assert sent["data"] == DATA
+    assert {name: sent[name] for name in asked} == asked
+    assert (sent["source"], sent["output"], sent["preset"]) == (
+        "html",
+        {"container": "mp4"},
+        "standard",
+    )
+
+
+async def check_slices(app: AppHarness, render_id: str) -> None:
+    """The owner sees when and how each slice was made, and what the page wrote meanwhile."""
+    slices = (await app.client.get(f"{RENDERS}/{render_id}/slices")).json()["slices"]
+    assert [each["first_frame"] for each in slices] == [0, 5, 10]
+    assert {(each["status"], each["frames_done"], each["attempt"]) for each in slices} == {
+        ("done", 5, 1)
+    }
+    assert {each["method"] for each in slices} == {"captured"}
+    assert all(each["taken_at"] < each["finished_at"] for each in slices)
+    lines = [line for each in slices for line in each["console"]]
+    assert {"level": "info", "text": "the colour is #f00"} in lines
+    stranger = await app.other_organization()
+    for path in ("slices", "request", "again"):
+        method = "POST" if path == "again" else "GET"
+        answer = await stranger.client.request(method, f"{RENDERS}/{render_id}/{path}")
+        assert answer.status_code == 404
+    await stranger.client.aclose()
 
 
 async def test_a_bundle_has_the_data_of_its_request(app: AppHarness, tmp_path: Path) -> None:
@@ -58,6 +87,11 @@ async def test_a_bundle_has_the_data_of_its_request(app: AppHarness, tmp_path: P
     assert info["status"] == "complete", info["error"]
     (tmp_path / "still.png").write_bytes(await app.output(info))
     assert shows_the_data(decode_still(tmp_path / "still.png"))
+    again = await app.client.post(f"{RENDERS}/{info['id']}/again")
+    assert again.status_code == 201, again.text
+    repeated = await app.wait_ended(again.json()["id"])
+    assert repeated["id"] != info["id"]
+    assert await app.output(repeated) == await app.output(info)
 
 
 async def test_a_page_may_define_default_data(app: AppHarness, tmp_path: Path) -> None:

@@ -94,6 +94,20 @@ async def get_video(request: Request, caller: AuthenticatedCaller, video_id: str
 
 
 @router.get(
+    "/videos/{video_id}/config",
+    response_class=Response,
+    responses={200: {"description": "The layer config", "content": {"application/json": {}}}},
+    summary="Show the layer config of a video",
+)
+async def get_config(request: Request, caller: AuthenticatedCaller, video_id: str) -> Response:
+    """Return the config in its normal form: with data filled in, defaults and resolved names."""
+    services = services_of(request)
+    video = await services.v2.videos.get(caller.organization.id, video_id)
+    config = await services.blobs.get(video.render.source_key)
+    return Response(config, media_type="application/json")
+
+
+@router.get(
     "/videos/{video_id}/progress",
     response_class=sse.EventStream,
     summary="Follow the progress of a video",
