@@ -21,7 +21,7 @@ KERNEL := src/framekiln/pixels/libkernel.so.1
 # What speech is recognized with; the package itself carries no models.
 SPEECH := .venv/share/framekiln/models/.fetched
 RUNTIME_SOURCES := $(shell find runtime/src -name '*.ts') $(wildcard runtime/*.json runtime/*.mjs)
-STUDIO_SOURCES := $(shell find studio/src clients/typescript/src -type f ! -name schema.ts) $(wildcard studio/*.json studio/*.mjs)
+STUDIO_SOURCES := $(shell find studio/src clients/typescript/src -type f ! -name schema.ts) runtime/src/elements/vocabulary.ts $(wildcard studio/*.json studio/*.mjs)
 
 # Files of tests run three at a time; each takes turns between computing and waiting. Files that
 # share a service count as one: see tests/conftest.py.

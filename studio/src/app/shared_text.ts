@@ -60,6 +60,25 @@ export function lineOfPath(json: string, path: string): number | null {
   return bestLine;
 }
 
+/** A short name for a text. */
+export function shortHash(text: string): string {
+  let hash = 0;
+  for (let at = 0; at < text.length; at++) hash = (31 * hash + text.charCodeAt(at)) | 0;
+  return (hash >>> 0).toString(36);
+}
+
+/** A mark in the editor for each issue; those without a place are at the first line. */
+export function markIssues(
+  issues: readonly { path: string; message: string }[],
+  json: string,
+): { line: number; message: string; severity: "error" }[] {
+  return issues.map(({ path, message }) => ({
+    line: lineOfPath(json, path) ?? 1,
+    message: `${path}: ${message}`,
+    severity: "error",
+  }));
+}
+
 function endOfString(json: string, start: number): number {
   for (let at = start + 1; at < json.length; at++) {
     if (json[at] === "\\") at += 1;

@@ -191,6 +191,10 @@ function EditedSegment({
   const [text, setText, forget] = useDraft(name, segment.text);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => field.current?.focus(), []);
+  const cancel = (): void => {
+    forget();
+    onCancel();
+  };
   return (
     <li class="stack edited">
       <textarea
@@ -200,7 +204,7 @@ function EditedSegment({
         value={text}
         onInput={(event) => setText((event.currentTarget as HTMLTextAreaElement).value)}
         onKeyDown={(event) => {
-          if (event.key === "Escape") onCancel();
+          if (event.key === "Escape") cancel();
           if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
           event.preventDefault();
           onSave(text, forget);
@@ -220,7 +224,7 @@ function EditedSegment({
         >
           Save
         </button>
-        <button type="button" onClick={onCancel}>
+        <button type="button" onClick={cancel}>
           Cancel
         </button>
         {within.length > 0 && (

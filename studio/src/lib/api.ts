@@ -22,18 +22,37 @@ export interface Problem {
   message: string;
   code: string;
   field: string | null;
+  /** All that is wrong, if the service has listed it. */
+  issues: readonly Issue[];
+}
+
+export interface Issue {
+  path: string;
+  message: string;
 }
 
 export function problemOf(error: unknown): Problem {
   if (error instanceof FramekilnError) {
-    const { issues } = error.details;
-    const [first] = Array.isArray(issues) ? (issues as { path?: unknown }[]) : [];
-    const field = error.details["field"] ?? first?.path;
+    const issues = issuesOf(error.details);
+    const field = error.details["field"] ?? issues[0]?.path;
     // The client adds the status for logs.
     const message = error.message.replace(/ \(\d{3}\)$/, "");
-    return { message, code: error.code, field: typeof field === "string" ? field : null };
+    return { message, code: error.code, field: typeof field === "string" ? field : null, issues };
   }
-  return { message: error instanceof Error ? error.message : String(error), code: "", field: null };
+  const message = error instanceof Error ? error.message : String(error);
+  return { message, code: "", field: null, issues: [] };
+}
+
+/** `errors` has the texts of a layer config by path, `issues` the codes and hints. */
+export function issuesOf(details: Record<string, unknown>): Issue[] {
+  const { issues, errors } = details;
+  const texts = (errors ?? {}) as Record<string, string[]>;
+  if (!Array.isArray(issues)) return [];
+  return (issues as Record<string, unknown>[]).map(({ path, code, hint }) => {
+    const name = String(path ?? "");
+    const text = texts[name]?.[0] ?? hint ?? String(code ?? "").replaceAll("_", " ");
+    return { path: name, message: String(text) };
+  });
 }
 
 export function isLoggedOut(error: unknown): boolean {

@@ -7,7 +7,9 @@ import { linter, lintGutter, setDiagnostics, type Diagnostic } from "@codemirror
 import { EditorState } from "@codemirror/state";
 import { basicSetup, EditorView } from "codemirror";
 import { tags } from "@lezer/highlight";
+import { VOCABULARY } from "../../../runtime/src/elements/vocabulary.ts";
 import type { Mark } from "./editor.tsx";
+import { jsonCompletion } from "./json_completion.ts";
 
 export interface EditorHandle {
   set: (value: string) => void;
@@ -43,6 +45,17 @@ const THEME = EditorView.theme({
   },
 });
 
+/** Our elements, for completion. */
+const EXTRA_TAGS = Object.fromEntries(
+  Object.entries(VOCABULARY).map(([name, { attributes, words }]) => [
+    name,
+    {
+      attrs: Object.fromEntries(attributes.map((each) => [each, words?.[each] ?? null])),
+      globalAttrs: true,
+    },
+  ]),
+);
+
 const COLOURS = HighlightStyle.define([
   { tag: [tags.string, tags.attributeValue], color: "var(--good)" },
   { tag: [tags.number, tags.bool, tags.null, tags.unit, tags.color], color: "var(--busy)" },
@@ -53,12 +66,18 @@ const COLOURS = HighlightStyle.define([
 
 export function openEditor(
   root: ShadowRoot,
-  { language, label, value }: { language: "html" | "json"; label: string; value: string },
+  {
+    language,
+    label,
+    value,
+    schema,
+  }: { language: "html" | "json"; label: string; value: string; schema: string | undefined },
   onChange: (value: string) => void,
 ): EditorHandle {
   const extensions = [
     basicSetup,
-    language === "json" ? [json(), linter(jsonParseLinter())] : html(),
+    language === "json" ? [json(), linter(jsonParseLinter())] : html({ extraTags: EXTRA_TAGS }),
+    schema ? jsonCompletion(schema) : [],
     lintGutter(),
     syntaxHighlighting(COLOURS),
     THEME,

@@ -15,11 +15,14 @@ interface Properties {
   language: "html" | "json";
   label: string;
   value: string;
+  /** The address of a JSON Schema, for completion. */
+  schema?: string;
   marks?: readonly Mark[];
   onChange: (value: string) => void;
 }
 
-export function Editor({ language, label, value, marks = [], onChange }: Properties): JSX.Element {
+export function Editor(properties: Properties): JSX.Element {
+  const { language, label, value, schema, marks = [], onChange } = properties;
   const host = useRef<HTMLDivElement>(null);
   const handle = useRef<EditorHandle | null>(null);
   const change = useRef(onChange);
@@ -33,8 +36,10 @@ export function Editor({ language, label, value, marks = [], onChange }: Propert
       // In a shadow root its styles are sheets, which the policy of the page allows.
       const root = host.current.shadowRoot ?? host.current.attachShadow({ mode: "open" });
       root.replaceChildren();
-      handle.current = openEditor(root, { language, label, value: latest.current.value }, (text) =>
-        change.current(text),
+      handle.current = openEditor(
+        root,
+        { language, label, schema, value: latest.current.value },
+        (text) => change.current(text),
       );
       handle.current.mark(latest.current.marks);
     });
@@ -43,7 +48,7 @@ export function Editor({ language, label, value, marks = [], onChange }: Propert
       handle.current?.close();
       handle.current = null;
     };
-  }, [language, label]);
+  }, [language, label, schema]);
   useEffect(() => handle.current?.set(value), [value]);
   useEffect(() => handle.current?.mark(marks), [marks]);
   return <div ref={host} class="editor" />;
