@@ -10,23 +10,18 @@ from uuid import uuid4
 
 import pytest
 
-from framekiln.api import health
-from framekiln.capture import browser as browser_module
 from framekiln.capture.browser import Browser
-from framekiln.db import notify, pool
 from framekiln.db.migrate import migrate
 from framekiln.db.pool import Database
 from framekiln.jobs.queue import JobQueue
-from framekiln.kit.confined import forked_child
-from framekiln.videos import frames
 from tests.support.app import AppHarness, open_app
 from tests.support.browsers import SharedBrowser
 from tests.support.composition_screen import Load, RecordingHost, loader
 from tests.support.endpoint_harness import EndpointHarness, TlsReceiver, open_endpoints
+from tests.support.generous_limits import generous_limits
 from tests.support.jobs import open_database, open_queue
 from tests.support.pipelines import PipelineHarness, ScriptedRunner, open_pipelines
 from tests.support.postgres import PostgresServer
-from tests.support.timeouts import TIMEOUT_S
 
 TEMPLATE = "framekiln_template"
 
@@ -34,18 +29,7 @@ TEMPLATE = "framekiln_template"
 @pytest.fixture(scope="session", autouse=True)
 def generous_timeouts() -> Iterator[None]:
     """Limits of ours that are no test's subject, but that a busy machine may go over."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module, name in (
-            (browser_module, "_START_WITHIN_S"),
-            (forked_child, "_START_S"),
-            (forked_child, "_LEAVING_S"),
-            (frames, "_MADE_WITHIN_S"),
-            (health, "CHECK_WITHIN_S"),
-            (notify, "OPEN_TIMEOUT_S"),
-            (pool, "OPEN_TIMEOUT_S"),
-            (pool, "READY_TIMEOUT_S"),
-        ):
-            patch.setattr(module, name, TIMEOUT_S)
+    with generous_limits():
         yield
 
 

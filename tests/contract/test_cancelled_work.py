@@ -32,7 +32,7 @@ from framekiln.worker.loop import run_worker
 from tests.support.app import AppHarness
 from tests.support.cancelled import outcome_when_cancelled
 from tests.support.clips import Clip, make_clip
-from tests.support.jobs import is_empty, wait_until
+from tests.support.jobs import is_empty, wait_for_blocked, wait_until
 from tests.support.uploads import FILES, blob_names, upload_file
 
 FPS = Fraction(30)
@@ -183,20 +183,10 @@ async def test_progress_of_a_file_deleted_at_that_moment_is_no_error(app: AppHar
             await connection.execute("DELETE FROM file WHERE id = %s", (unwanted,))
             progress.report(500)
             # The report sees the file, and waits for the end of this transaction.
-            await wait_until(lambda: is_anybody_waiting(app))
+            await wait_for_blocked(app.services.database)
         progress.report(600)
         await wait_until(is_going_on)
     assert not await has_progress(app, str(unwanted), permille=0)
-
-
-async def is_anybody_waiting(app: AppHarness) -> bool:
-    """Return whether somebody waits for a lock in this database."""
-    async with app.services.database.connection() as connection:
-        cursor = await connection.execute(
-            "SELECT FROM pg_stat_activity"
-            " WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0"
-        )
-        return await cursor.fetchone() is not None
 
 
 def work_folders() -> set[Path]:

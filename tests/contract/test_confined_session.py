@@ -330,11 +330,12 @@ def test_a_child_of_a_zygote_that_is_gone_ends_at_once(file: Path) -> None:
     starter.warm_up()
     gone = starter._zygote
     assert gone is not None
-    order = ResourceLimits(cpu_s=60, memory_bytes=1 << 30, file_bytes=0, wall_s=60)
-    first = gone.fork(order, {"request_cpu_s": 60})
+    long_s = round(TIMEOUT_S)
+    order = ResourceLimits(cpu_s=long_s, memory_bytes=1 << 30, file_bytes=0, wall_s=long_s)
+    first = gone.fork(order, {"request_cpu_s": long_s})
     gone.close()
     assert first.wait() is not None
-    late = gone.fork(order, {"request_cpu_s": 60})
+    late = gone.fork(order, {"request_cpu_s": long_s})
     assert late.wait() == -signal.SIGKILL
     for process in (first, late):
         process.close()

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
@@ -9,7 +11,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from framekiln.db.pool import Database
+from framekiln.db.pool import Connection, Database
 from framekiln.jobs.model import JobContext
 from framekiln.pipelines.outputs.model import StepOutput
 from tests.support.endpoint_harness import (
@@ -32,6 +34,20 @@ pytestmark = pytest.mark.spec("4.7")
 @pytest.fixture(autouse=True)
 async def _empty_queue(endpoints: EndpointHarness) -> None:
     await endpoints.clear()
+
+
+class AskedDatabase(Database):
+    """Counts who asked for a connection, also before it was opened."""
+
+    def __init__(self, conninfo: str) -> None:
+        super().__init__(conninfo)
+        self.asked = asyncio.Semaphore(0)
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        self.asked.release()
+        async with super().connection() as connection:
+            yield connection
 
 
 class TestRequests:
@@ -361,13 +377,15 @@ class TestDeadWorkers:
         [job] = await endpoints.take_jobs()
         # Nobody answers until it is opened.
         [row] = await endpoints.pipelines.run_sql("SELECT current_database() AS name")
-        database = Database(make_conninfo(postgres.conninfo, dbname=row["name"]))
+        database = AskedDatabase(make_conninfo(postgres.conninfo, dbname=row["name"]))
         handler = attempt_handler(
             endpoints.pipelines.app.services, endpoints.pipelines, keys_in=database
         )
         context = JobContext(job["id"], "pipeline.send", job["args"], attempt=1)
         waiting = asyncio.create_task(handler(context))
-        await asyncio.sleep(0.2)
+        # Twice: whoever asks again has waited.
+        for _ in range(2):
+            await database.asked.acquire()
         assert endpoint_receiver.requests == []
         await database.open()
         await waiting

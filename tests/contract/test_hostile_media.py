@@ -4,10 +4,12 @@ Each must end in a clear refusal (or, where most of the file is good, in an answ
 memory, and with no process left.
 """
 
+import asyncio
 import io
 import os
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -36,7 +38,7 @@ from tests.support.hostile_media import (
     with_count,
     with_picture_size,
 )
-from tests.support.timeouts import TIMEOUT_S
+from tests.support.timeouts import TIMEOUT_S, increasing_limits
 
 LIMITS = ResourceLimits(cpu_s=60, memory_bytes=400 << 20, file_bytes=16 << 20, wall_s=TIMEOUT_S)
 LITTLE_BYTES = 250 << 20
@@ -231,7 +233,31 @@ async def test_a_source_that_is_a_pipe_does_not_hang(tmp_path: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     os.mkfifo(folder / "a.mp4")
-    quick = ResourceLimits(cpu_s=5, memory_bytes=400 << 20, file_bytes=1 << 20, wall_s=1.5)
     args = {"source": str(folder / "a.mp4"), "folder": str(folder)}
-    with pytest.raises(ConfinedKilled):
-        await run_confined(OVERVIEW_TASK, args, limits=quick, folder=folder)
+    for attempt in increasing_limits(PipeNeverOpened):
+        with attempt as limit_s:
+            limits = ResourceLimits(
+                cpu_s=60, memory_bytes=400 << 20, file_bytes=1 << 20, wall_s=limit_s
+            )
+            running = asyncio.create_task(
+                run_confined(OVERVIEW_TASK, args, limits=limits, folder=folder)
+            )
+            writer = await opened_by_a_reader(folder / "a.mp4", running)
+            with pytest.raises(ConfinedKilled):
+                await running
+            os.close(writer)
+
+
+class PipeNeverOpened(Exception):
+    """The child was stopped before it had opened the pipe."""
+
+
+async def opened_by_a_reader(pipe: Path, running: asyncio.Task[Any]) -> int:
+    """Return the other end of a pipe once the child has opened it."""
+    while True:
+        with suppress(OSError):
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        if running.done():
+            running.exception()
+            raise PipeNeverOpened
+        await asyncio.sleep(0.01)

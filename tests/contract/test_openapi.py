@@ -173,7 +173,7 @@ def test_generated_requests_get_described_responses(
             base_url=address.url,
             headers={"Authorization": f"Bearer {address.key}"},
             session=session,
-            timeout=60,
+            timeout=TIMEOUT_S,
             # A text with U+0000 is right by any schema, and still refused.
             excluded_checks=[positive_data_acceptance],
         )

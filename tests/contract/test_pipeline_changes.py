@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tests.support.jobs import wait_for_blocked
 from tests.support.pipelines import PipelineHarness, step
 
 TWO = {"steps": {"look": step("probe"), "out": step("publish", "look")}}
@@ -66,7 +67,7 @@ async def test_a_run_created_while_its_file_becomes_ready_starts(
         # The file notifies all runs: none so far.
         await connection.execute("UPDATE file SET status = 'ready' WHERE id = %s", (file,))
         creating = asyncio.create_task(pipelines.start_run(pipeline, file))
-        await asyncio.wait([creating], timeout=0.3)
+        await wait_for_blocked(pipelines.app.services.database)
     await creating
     await pipelines.tick()
     assert await pipelines.run_all_jobs() == 1

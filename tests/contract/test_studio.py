@@ -18,6 +18,7 @@ from tests.support.app import AppHarness
 from tests.support.jobs import wait_until
 from tests.support.postgres import PostgresServer
 from tests.support.sessions import OTHER, OWN, SessionHarness, open_session_harness
+from tests.support.timeouts import TIMEOUT_S
 
 PAGES = ("/", "/studio", "/studio/renders", "/studio/renders/some-id", "/studio/runs/id/steps")
 HOUR = timedelta(hours=1)
@@ -201,7 +202,7 @@ class TestActivity:
             body = {"html": "<p>Hello", "width": 64, "height": 36, "duration_ms": 100}
             made = await browser.post("/api/v1/renders", json=body, headers=OWN)
             assert made.status_code == 201, made.text
-            assert await follower.wait(60)
+            assert await follower.wait(TIMEOUT_S)
             assert not await quiet.wait(0)
 
     async def test_the_stream_ends_with_its_key(

@@ -140,15 +140,19 @@ async def test_a_paused_child_makes_no_progress(
     await started.wait()
     pause_switch.pause()
 
+    await wait_until_stopped(zygotes)
+    (folder / "go").touch()
+    assert states_of_leaves(zygotes()) == {"T"}
+    assert not running.done()
+    pause_switch.resume()
+    assert await running == {"found": True}
+
+
+async def wait_until_stopped(zygotes: Zygotes) -> None:
     async def is_stopped() -> bool:
         return states_of_leaves(zygotes()) == {"T"}
 
     await wait_until(is_stopped)
-    (folder / "go").touch()
-    await asyncio.sleep(0.1)
-    assert not running.done()
-    pause_switch.resume()
-    assert await running == {"found": True}
 
 
 def states_of_leaves(roots: set[int]) -> set[str]:
@@ -164,12 +168,15 @@ def states_of_leaves(roots: set[int]) -> set[str]:
     return {states[pid] for pid in below - set(parents.values()) if pid in states}
 
 
-async def test_a_child_started_while_paused_stays_paused(warm: WarmSandbox) -> None:
+async def test_a_child_started_while_paused_stays_paused(
+    warm: WarmSandbox, zygotes: Zygotes
+) -> None:
     folder = Path(tempfile.mkdtemp(dir=warm.folders.work))
     pause_switch = PauseSwitch()
     pause_switch.pause()
     order = ConfinedOrder(f"{TASKS}:add", {"numbers": [1]}, LIMITS, folder)
     running = asyncio.create_task(run_warm(warm, order, pause_switch=pause_switch))
-    await asyncio.sleep(0.3)
+    await wait_until_stopped(zygotes)
+    assert not running.done()
     pause_switch.resume()
     assert await running == {"sum": 1}

@@ -20,6 +20,7 @@ from framekiln.kit.fetch import GuardedFetcher
 from framekiln.webhooks.delivery_policy import RETRY_DELAYS_S
 from framekiln.webhooks.errors import DeliveryNotFound, WebhookNotFound, WebhookPaused
 from framekiln.webhooks.model import DeliveryId, Event, SubscriptionState
+from tests.support.jobs import wait_for_blocked
 from tests.support.receiver import NO_ANSWER, Answer, Receiver
 from tests.support.timeouts import TIMEOUT_S, increasing_limits
 from tests.support.webhooks import WebhookHarness, data_of, wait_for_requests
@@ -191,7 +192,7 @@ class TestRecipients:
         async with webhooks.database.transaction() as connection:
             await connection.execute("DELETE FROM webhook_subscription")
             recording = asyncio.create_task(webhooks.record_event())
-            await asyncio.sleep(0.1)
+            await wait_for_blocked(webhooks.database)
         await recording
         [row] = await webhooks.run_sql("SELECT count(*) AS n FROM webhook_event")
         assert row["n"] == 0
@@ -206,7 +207,7 @@ class TestRecipients:
             deleting = asyncio.create_task(
                 webhooks.service.delete(webhooks.organization_id, subscription.id)
             )
-            await asyncio.sleep(0.1)
+            await wait_for_blocked(webhooks.database)
         await deleting
         async with webhooks.running_workers():
             await webhooks.wait_until_idle()

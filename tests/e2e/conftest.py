@@ -23,14 +23,26 @@ from framekiln.engine.film_order import FilmOrder
 from tests.conftest import SHARED, SURVIVAL, group_of
 from tests.support.browsers import SharedBrowser
 from tests.support.frame_codes import Picture
+from tests.support.generous_limits import generous_limits
 from tests.support.looks import DecodedFrame, decode_frames
 from tests.support.page_method import PAGE_METHOD
 from tests.support.service import Account, Service, running_service
-from tests.support.timeouts import FILM_LIMITS
+from tests.support.timeouts import FILM_LIMITS, GENEROUS_SETTINGS
 
 WIDTH, HEIGHT = 640, 360
-IN_THIS_PROCESS = {"FRAMEKILN_RUN_AS": "0", "FRAMEKILN_ALLOW_UNCONFINED": "1"}
+IN_THIS_PROCESS = {
+    "FRAMEKILN_RUN_AS": "0",
+    "FRAMEKILN_ALLOW_UNCONFINED": "1",
+    **GENEROUS_SETTINGS,
+}
 """With it, `framekiln render` of root starts no process for its film, which takes longer."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def generous_timeouts() -> Iterator[None]:
+    """Also for tests that run our code in their own process; services get theirs as settings."""
+    with generous_limits():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -118,6 +118,20 @@ async def wait_until(is_true: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.05)
 
 
+async def wait_for_blocked(database: Database) -> None:
+    """Return when somebody waits for a lock in this database."""
+
+    async def is_anybody_blocked() -> bool:
+        async with database.connection() as connection:
+            cursor = await connection.execute(
+                "SELECT FROM pg_stat_activity"
+                " WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0"
+            )
+            return await cursor.fetchone() is not None
+
+    await wait_until(is_anybody_blocked)
+
+
 async def worker_ids(database: Database) -> list[int]:
     """Return the ids of all workers, alive or dead."""
     async with database.connection() as connection:

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from framekiln.cli import app
 from framekiln.cli.confinement import missing_for_service
 from tests.support.ports import ReservedPort
-from tests.support.timeouts import TIMEOUT_S
+from tests.support.timeouts import GENEROUS_SETTINGS, TIMEOUT_S
 
 API_KEY = "ef_e2esecret_e2ekey"
 POLL_S = 0.1
@@ -70,6 +70,7 @@ class Service:
             "FRAMEKILN_PORT": str(self._port.number),
             "FRAMEKILN_DATA": str(self.data),
             "FRAMEKILN_API_KEY": API_KEY,
+            **GENEROUS_SETTINGS,
             **environment,
         }
         self._process: subprocess.Popen[bytes] | None = None

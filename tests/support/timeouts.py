@@ -15,6 +15,8 @@ TIMEOUT_S: Final = 300.0
 """Longer than anything takes; only a failing test waits this long."""
 FILM_LIMITS: Final = FilmLimits(settle_s=TIMEOUT_S, frame_s=TIMEOUT_S, whole_s=2 * TIMEOUT_S)
 """For films in tests that are not about limits."""
+GENEROUS_SETTINGS: Final = {"FRAMEKILN_SETTLE_TIMEOUT_S": f"{TIMEOUT_S:.0f}"}
+"""The same for services and commands, in their environment."""
 _LIMITS_S: Final = (2.0, 20.0, 200.0)
 
 
