@@ -147,7 +147,8 @@ async def test_an_unread_body_ends_the_connection() -> None:
     early = POST.replace(b"POST /", b"POST /early").replace(b"5000", b"50000000")
     for attempt in increasing_limits(AssertionError):
         with attempt as limit_s:
-            async with serving(replace(LIMITS, body_timeout_s=limit_s)) as dialer:
+            limits = replace(LIMITS, head_timeout_s=limit_s, body_timeout_s=limit_s)
+            async with serving(limits) as dialer:
                 reader, _ = await dialer.send(early + b"x" * 10)
                 assert (await read_all(reader)).endswith(b"0 bytes")
 
