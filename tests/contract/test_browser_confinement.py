@@ -24,6 +24,7 @@ from framekiln.cli.doctor_checks import CheckState, check_confinement
 from framekiln.kit.account import STRANGER_ID
 from framekiln.settings import Settings
 from tests.support.browser_tab import BrowserTab, open_tab
+from tests.support.browsers import SharedBrowser
 from tests.support.raw_pixels import require_raw_pixels
 from tests.support.realtime import realtime_if_allowed
 from tests.support.timeouts import TIMEOUT_S
@@ -80,9 +81,8 @@ def test_every_process_has_a_filter_in_bubblewrap(browser: Browser) -> None:
     assert {status.has_filter for status in processes} == {in_bubblewrap}
 
 
+@pytest.mark.parametrize("browser", [Confinement.NAMESPACES_AND_SECCOMP], indirect=True)
 def test_renderers_have_chromium_s_own_filter_too(browser: Browser) -> None:
-    if browser.confinement is not Confinement.NAMESPACES_AND_SECCOMP:
-        pytest.skip("Chromium's own sandbox is off in this one")
     renderers = list(processes_of_type(browser.pid, "renderer"))
     assert renderers
     for pid in renderers:
@@ -271,9 +271,7 @@ def test_the_filter_refuses_risky_calls(
     assert json.loads(done.stdout) == (list(calls) if refused else [])
 
 
-def test_an_ordinary_user_reads_raw_frames_too(browser: Browser) -> None:
-    if browser.confinement is not strongest_confinement():
-        pytest.skip("once is enough")
+def test_an_ordinary_user_reads_raw_frames_too(shared_browser: SharedBrowser) -> None:
     command = [sys.executable, "-m", "tests.support.ordinary_browser"]
     environment = {**os.environ, "HOME": "/tmp"}
     done = subprocess.run(
@@ -281,7 +279,7 @@ def test_an_ordinary_user_reads_raw_frames_too(browser: Browser) -> None:
     )
     found = json.loads(done.stdout)
     assert found["uids"] == [found["uid"]] != [0]
-    require_raw_pixels(browser, found["reason"])
+    require_raw_pixels(shared_browser.get(), found["reason"])
     assert (found["method"], found["reason"]) == ("raw-memory", None)
 
 
