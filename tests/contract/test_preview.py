@@ -133,7 +133,7 @@ async def test_requests_for_other_hosts_or_of_other_origins_are_refused(
     assert (await page.http.put("/data", content=b"{}", headers=form)).status_code == 400
 
 
-async def test_whoever_does_not_know_the_token_sees_nothing(page: PreviewClient) -> None:
+async def test_a_browser_without_the_token_sees_nothing(page: PreviewClient) -> None:
     url = page.access.url.partition("/?")[0]
     cookie = f"framekiln_preview_{PORT}"
     async with httpx.AsyncClient(transport=page.transport, base_url=url) as stranger:

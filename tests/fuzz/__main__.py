@@ -1,22 +1,28 @@
 """`python -m tests.fuzz`: fuzz for a while, all targets or those named.
 
-Each target gets an equal part of the time. A find is made as small as possible and printed with its
-traceback; the exit code is then 1. Turn it into an ordinary test beside the code that it concerns.
+Each target gets an equal part of the time, in a process of its own. A find is made as small as
+possible and printed with its traceback; the exit code is then 1. An input that hangs or crashes the
+process is printed as it was. Turn a find into an ordinary test beside the code that it concerns,
+with the mark `fuzz_find`.
 """
 
 import argparse
+import subprocess
 import sys
+import tempfile
 import time
 import traceback
+from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.fuzz.targets import FuzzTarget, all_targets
+from tests.fuzz.watchdog import Watchdog, noted_input
 
 EXAMPLES_A_ROUND = 200
 
 
-def fuzz(target: FuzzTarget, seconds: float) -> int:
+def fuzz(target: FuzzTarget, seconds: float, watchdog: Watchdog) -> int:
     """Run rounds until the time is over; return the number of inputs. A find is raised."""
     count = 0
 
@@ -31,7 +37,8 @@ def fuzz(target: FuzzTarget, seconds: float) -> int:
     def one_round(value: object) -> None:
         nonlocal count
         count += 1
-        target.run(value)
+        with watchdog.watch(value):
+            target.run(value)
 
     end_s = time.monotonic() + seconds
     while time.monotonic() < end_s:
@@ -44,23 +51,46 @@ def main() -> int:
     targets = all_targets()
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Fuzz the readers.")
     parser.add_argument("--seconds", type=float, default=60, help="for all targets together")
+    parser.add_argument("--note", type=Path, help="fuzz here, and note each input in this file")
     parser.add_argument("names", nargs="*", metavar="target", help=", ".join(targets))
     asked = parser.parse_args()
     unknown = set(asked.names) - targets.keys()
     if unknown:
         parser.error(f"no target {', '.join(sorted(unknown))}; there are {', '.join(targets)}")
-    chosen = [targets[name] for name in asked.names] or list(targets.values())
-    finds = 0
-    for target in chosen:
+    chosen = asked.names or list(targets)
+    if asked.note is not None:
+        return fuzz_here(targets[chosen[0]], asked.seconds, asked.note)
+    return max(fuzz_in_child(name, asked.seconds / len(chosen)) for name in chosen)
+
+
+def fuzz_here(target: FuzzTarget, seconds: float, note: Path) -> int:
+    """Fuzz one target in this process; return the exit code."""
+    with note.open("wb") as file:
         try:
-            count = fuzz(target, asked.seconds / len(chosen))
+            count = fuzz(target, seconds, Watchdog(file))
         except Exception:
-            finds += 1
             sys.stdout.write(f"{target.name}: FIND\n{traceback.format_exc()}\n")
-        else:
-            sys.stdout.write(f"{target.name}: {count} inputs, no find\n")
+            return 1
+    sys.stdout.write(f"{target.name}: {count} inputs, no find\n")
+    return 0
+
+
+def fuzz_in_child(name: str, seconds: float) -> int:
+    """Fuzz one target in a process of its own, which it may hang or crash; return 1 for a find."""
+    with tempfile.TemporaryDirectory(prefix="framekiln-fuzz-") as folder:
+        note = Path(folder) / "input"
+        command = [sys.executable, "-m", "tests.fuzz", name, "--note", str(note)]
+        ended = subprocess.run(
+            [*command, "--seconds", str(seconds)], stdout=subprocess.PIPE, text=True, check=False
+        )
+        sys.stdout.write(ended.stdout)
+        if ended.returncode and "FIND" not in ended.stdout:
+            sys.stdout.write(
+                f"{name}: FIND: the process hung or crashed ({ended.returncode}) with the input\n"
+                f"{noted_input(note)}\n"
+            )
         sys.stdout.flush()
-    return 1 if finds else 0
+    return 1 if ended.returncode else 0
 
 
 if __name__ == "__main__":

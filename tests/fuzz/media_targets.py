@@ -16,6 +16,7 @@ from framekiln.capture.page import FrameSize
 from framekiln.capture.screenshot import read_png
 from framekiln.cli.compositions import read_composition
 from framekiln.files.fragment_index import bytes_needed, check_index, index_facts
+from framekiln.files.frames import read_times
 from framekiln.files.streams.validation import check_fragment, check_init
 from framekiln.kit.lottie import lottie_facts
 from framekiln.media.caption_check import check_captions as check_caption_bytes
@@ -70,6 +71,7 @@ TABLES = (
 PLAIN_FILM = box("mdat", bytes(22)) + init_segment(
     BoxTrack(entry=video_entry("avc1", box("avcC", AVCC)), edits=((0, 80),), tables=TABLES)
 )
+FRAME_TIMES = {"frame_count": 3, "tick_s": [1, 30], "end": 3, "starts": [0, 1, 2]}
 INDEX = {
     "1": {
         "track": 1,
@@ -277,6 +279,12 @@ def check_lottie_archive(data: bytes) -> None:
 
 LOTTIE = lottie_archive({"a/x.json": image_animation(), "i/red.png": red_image()})
 
+
+def check_frame_times(data: bytes) -> None:
+    times = read_times(data)
+    assert all(type(each) is int for each in (*times.tick_s, *times.starts))
+
+
 TARGETS = (
     FuzzTarget("bundle", changed_bytes(TARS + GOOD_TARS).map(_packed), check_bundle_bytes),
     FuzzTarget("packed_bundle", changed_bytes(ZIPPED), check_bundle_bytes),
@@ -292,6 +300,7 @@ TARGETS = (
     ),
     FuzzTarget("index", changed_json([INDEX], INDEX_NAMES).map(json_bytes), check_index_bytes),
     FuzzTarget("index_bytes", changed_bytes([json_bytes(INDEX)]), check_index_bytes),
+    FuzzTarget("frame_times", changed_bytes([json_bytes(FRAME_TIMES)]), check_frame_times),
     FuzzTarget("captions", changed_text([VTT, SRT], CAPTION_WORDS), check_captions),
     FuzzTarget("caption_file", changed_bytes([VTT.encode(), *CAPTION_JSON]), check_caption_file),
     FuzzTarget("lottie_archive", changed_bytes([packed_square(), LOTTIE]), check_lottie_archive),

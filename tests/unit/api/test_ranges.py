@@ -189,7 +189,10 @@ async def test_a_matching_etag_is_answered_with_304(
         {"If-None-Match": "v1"},
         {"If-None-Match": '"v2"', "If-Modified-Since": MODIFIED_TEXT},
         {"If-Modified-Since": "yesterday"},
-        {"If-Modified-Since": "1 Jan 99999999999999999999 00:00:00 GMT"},
+        pytest.param(
+            {"If-Modified-Since": "1 Jan 99999999999999999999 00:00:00 GMT"},
+            marks=pytest.mark.fuzz_find("conditions"),
+        ),
         {"If-Modified-Since": format_datetime(MODIFIED - timedelta(days=1), usegmt=True)},
     ],
 )

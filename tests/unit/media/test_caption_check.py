@@ -79,6 +79,7 @@ def test_a_file_may_not_be_too_long() -> None:
         check_captions(VTT.encode() + b"\n" * 2_097_152)
 
 
+@pytest.mark.fuzz_find("caption_file")
 @pytest.mark.parametrize("depth", [*range(440, 500, 5), 3000])
 def test_words_nested_in_words_are_accepted_or_refused(depth: int) -> None:
     start, end = '{"start": 0, "end": 1, "text": "a", "words": [', "]}"
