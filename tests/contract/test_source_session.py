@@ -1,5 +1,6 @@
 """Sources in a confined child: the same frames as in this process, and nothing trusted."""
 
+import os
 import struct
 import wave
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from framekiln.capture.browser import Browser
+from framekiln.cli.doctor_checks import check_media_confinement
 from framekiln.engine.page.host import PageHost
 from framekiln.kit.confined.errors import ConfinedKilled
 from framekiln.kit.confined.limits import SessionLimits
@@ -25,6 +27,7 @@ from framekiln.media.errors import UnreadableMedia
 from framekiln.media.images.image_source import ImageSource
 from framekiln.media.probe.source import probe_source
 from framekiln.media.source_session import SessionImage, SourceSession, checked_facts
+from tests.support.decoders import decoders
 from tests.support.hdr_clips import make_patches
 from tests.support.layer_media import glass
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
@@ -33,6 +36,8 @@ from tests.support.timeouts import TIMEOUT_S
 from tests.support.unusual_clips import CHROMA_444, INTERLACED, MJPEG, PRORES, make_pictures
 
 SIZE = (64, 48)
+NAMESPACES = {"ipc", "mnt", "net", "pid", "uts"}
+SECRET = "a secret of the service"
 BUNNY = Path(__file__).parents[2] / "examples/media/bunny.mp4"
 HOSTILE = "tests.support.session_sources:Hostile"
 LIMITS = SessionLimits(request_s=TIMEOUT_S, request_cpu_s=int(TIMEOUT_S))
@@ -71,6 +76,48 @@ def hostile(tmp_path: Path) -> Iterator[ConfinedSession]:
     with pool.open(LIMITS) as session:
         yield session
     pool.close()
+
+
+def test_doctor_reports_how_a_running_decoder_is_confined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compare its words with what the kernel says about the process, from outside."""
+    monkeypatch.setenv("FRAMEKILN_API_KEY", SECRET)
+    clip(tmp_path / "clip.mp4")
+    before = decoders()
+    with SourceSession(LIMITS) as session:
+        session.probe(tmp_path / "clip.mp4")
+        (pid,) = decoders() - before
+        process = Path(f"/proc/{pid}")
+        status = fields_of(process / "status", ":")
+        own = {kind for kind in NAMESPACES if is_own_namespace(process, kind)}
+        limits = (process / "limits").read_text()
+        environment = (process / "environ").read_bytes()
+    described = check_media_confinement().detail.split(", ")
+    assert ("bubblewrap" in described) == (own == NAMESPACES)
+    assert ("seccomp" in described) == (status["Seccomp"] == "2")
+    user = status["Uid"].split()[0]
+    assert user != "0"
+    # Without root, the user of the description exists in the namespace only.
+    assert os.geteuid() != 0 or f"user {user}" in described
+    assert (status["NoNewPrivs"], int(status["CapEff"], 16)) == ("1", 0)
+    for name, most in (
+        ("Max data size", LIMITS.memory_bytes),
+        ("Max core file size", 0),
+        ("Max realtime priority", 0),
+    ):
+        assert int(limits.partition(name)[2].split()[0]) <= most, name
+    assert SECRET.encode() not in environment
+    assert b"FRAMEKILN" not in environment
+
+
+def fields_of(path: Path, separator: str) -> dict[str, str]:
+    pairs = (line.partition(separator) for line in path.read_text().splitlines())
+    return {name: value.strip() for name, _, value in pairs}
+
+
+def is_own_namespace(process: Path, kind: str) -> bool:
+    return (process / "ns" / kind).readlink() != Path("/proc/self/ns", kind).readlink()
 
 
 @pytest.mark.parametrize("name", VIDEOS)
