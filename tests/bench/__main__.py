@@ -1,4 +1,4 @@
-"""`make bench`: prints ratios measured in one run; nothing here passes or fails."""
+"""`make bench`: prints ratios measured in one run; only hostile neighbours can make it fail."""
 
 import argparse
 import json
@@ -16,7 +16,7 @@ from tests.bench.api import measure_api, print_api
 from tests.bench.bulk import measure_bulk, print_bulk
 from tests.bench.composed import measure_composed, print_composed
 from tests.bench.layers import measure_layers, print_layers
-from tests.bench.neighbours import measure_neighbours, print_neighbours
+from tests.bench.neighbours import measure_neighbours, print_neighbours, slow_neighbours
 from tests.bench.pipelines import measure_pipelines, print_pipelines
 from tests.bench.playback import measure_playback, print_playback
 from tests.bench.presets import measure_presets, print_presets
@@ -76,7 +76,7 @@ GROUPS: dict[str, tuple[Callable[[int], list[Any]], Callable[[list[Any]], None]]
 }
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(GROUPS)}")
     parser.add_argument("--frames", type=int, default=300)
@@ -92,9 +92,13 @@ def main() -> None:
     if options.json:
         document = {name: [_as_json(row) for row in rows] for name, rows in found.items()}
         sys.stdout.write(json.dumps(document) + "\n")
-        return
-    for name, rows in found.items():
-        GROUPS[name][1](rows)
+    else:
+        for name, rows in found.items():
+            GROUPS[name][1](rows)
+    slow = slow_neighbours(found.get("neighbours", []))
+    if slow:
+        sys.stderr.write(f"too slow beside {'; '.join(slow)}\n")
+    return 1 if slow else 0
 
 
 def _as_json(row: Any) -> dict[str, Any]:
@@ -102,4 +106,4 @@ def _as_json(row: Any) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -5,7 +5,6 @@ faulthandler can: it writes a traceback and ends the process. The input is in a 
 """
 
 import faulthandler
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import BinaryIO
 
 HANG_S = 60.0
 """No input of a few kilobytes takes so long, even on a busy machine."""
+_STANDARD_ERROR = 2
 
 
 class Watchdog:
@@ -29,7 +29,7 @@ class Watchdog:
         self._note.write(repr(value).encode("utf-8", "backslashreplace"))
         self._note.truncate()
         self._note.flush()
-        faulthandler.dump_traceback_later(self._hang_s, exit=True, file=sys.__stderr__)
+        faulthandler.dump_traceback_later(self._hang_s, exit=True, file=_STANDARD_ERROR)
         try:
             yield
         finally:
