@@ -107,6 +107,7 @@ class Settings(BaseSettings):
     """Memory that they may take together; 0 means half of the machine's."""
     render_timeout_s: int = Field(default=3600, alias="FRAMEKILN_RENDER_TIMEOUT_S", ge=1)
     settle_timeout_s: int = Field(default=30, alias="FRAMEKILN_SETTLE_TIMEOUT_S", ge=1)
+    reuse_pages: bool = Field(default=True, alias="FRAMEKILN_REUSE_PAGES")
     page_method: Literal["auto", "filmed", "composed"] = Field(
         default="filmed", alias="FRAMEKILN_PAGE_METHOD"
     )

@@ -53,7 +53,9 @@ async def app(
 ) -> AsyncIterator[AppHarness]:
     folder = tmp_path_factory.mktemp("kiln")
     allow = frozenset({f"127.0.0.1:{host.port}"})
-    async with open_app(postgres, folder, template=TEMPLATE, fetch_allow=allow, workers=1) as app:
+    async with open_app(
+        postgres, folder, template=TEMPLATE, fetch_allow=allow, workers=1, reuse_pages=True
+    ) as app:
         yield app
 
 
@@ -334,3 +336,49 @@ async def test_the_planner_copies_cached_parts_at_once_and_a_late_planner_none(
         assert (taken.slice.number, taken.digest) == (1, "sha256:b")
         assert await work.finish_slice(taken, blob_key="none", record={})
         assert sorted(await queued_kinds(app, render)) == ["render.film", "render.join"]
+
+
+PAGE = """<style>body { margin: 0; background: #135; animation: fade 2s linear both }
+@keyframes fade { to { opacity: 0 } }</style>
+<ef-audio src="%s"></ef-audio><p></p>
+<script>document.querySelector("p").textContent = EF_RENDER_DATA.name</script>"""
+PAGE_FILM = {"width": 160, "height": 90, "fps": 10, "duration_ms": 2000, "work_slice_ms": 1000}
+
+
+async def page_film(
+    app: AppHarness, html: str, *, name: str = "Ada"
+) -> tuple[bytes, dict[str, Any]]:
+    """Render a page; return the film and its record."""
+    info = await app.render(html, data={"name": name}, **PAGE_FILM)
+    film = await app.output(info)
+    async with app.services.database.connection() as connection:
+        cursor = await connection.execute("SELECT record FROM render WHERE id = %s", (info["id"],))
+        row = await cursor.fetchone()
+    assert row is not None
+    return film, row["record"]
+
+
+async def test_a_page_that_is_sent_again_is_not_filmed_again(
+    fresh: AppHarness, host: MediaServer
+) -> None:
+    """Another text, data value or source is another film; and a slice is found on its own."""
+    page = PAGE % host.url("/clip.mp4")
+    first, made = await page_film(fresh, page)
+    assert made["captured_frames"] > 0
+    again, found = await page_film(fresh, page)
+    assert (again, found["reused"], found["captured_frames"]) == (first, "film", 0)
+    # The film is gone, its slices and its sound are not.
+    async with fresh.services.database.transaction() as connection:
+        await connection.execute("UPDATE render SET film_digest = NULL")
+    joined, parts = await page_film(fresh, page)
+    assert (parts["slices"], parts["reused_slices"], parts["captured_frames"]) == (2, 2, 0)
+    assert joined == first
+    changes = {
+        "html": await page_film(fresh, page + "<b>new</b>"),
+        "data": await page_film(fresh, page, name="Grace"),
+        "source": await page_film(fresh, PAGE % host.url("/other.mp4")),
+        "random": await page_film(fresh, page + "<script>crypto.randomUUID()</script>"),
+        "random again": await page_film(fresh, page + "<script>crypto.randomUUID()</script>"),
+    }
+    reused = {name for name, (_, record) in changes.items() if record["captured_frames"] == 0}
+    assert reused == set()

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from framekiln.capture.browser import Browser
-from framekiln.engine.film_plan import FilmDigests, cut_slices
+from framekiln.engine.film import FilmRenderer, open_renderer
+from framekiln.engine.film_order import FilmLimits, FilmOrder
+from framekiln.engine.film_plan import FilmDigests, FilmSlice, cut_slices
 from framekiln.engine.layers.renderer import LayerRenderer
 from tests.support.layer_films import config_of, open_layer_film
 from tests.support.layer_media import (
@@ -25,7 +28,7 @@ from tests.support.layer_media import (
     rect,
     video,
 )
-from tests.support.local_assets import LocalAssets
+from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
 
 LENGTH_S = 8
 RED, GREEN = "#FF0000", "#00FF00"
@@ -246,3 +249,77 @@ def test_changed_content_at_the_same_url_changes_digests(
         found.append(digests(assets, base()))
     assert set(found[0].slices).isdisjoint(found[1].slices)
     assert found[0].sound != found[1].sound
+
+
+@contextmanager
+def page_of(
+    browser: Browser, folder: Path, body: str, *, data: str | None = None, still: str = "red"
+) -> Iterator[FilmRenderer]:
+    """Open a page whose picture, always at the same address, has a colour."""
+    picture = f"<svg xmlns='http://www.w3.org/2000/svg'><rect fill='{still}'/></svg>"
+    names = ("shown.svg", "late.svg")
+    assets = LocalAssets(folder, {name: lambda path: path.write_text(picture) for name in names})
+    order = FilmOrder(
+        html=f"<img src='{MEDIA_ORIGIN}shown.svg'>{body}",
+        width_px=64,
+        height_px=64,
+        fps=Fraction(10),
+        duration_ms=400,
+        data=data,
+        assets=assets,
+        has_page_digests=True,
+    )
+    with open_renderer(order, browser, FilmLimits()) as renderer:
+        yield renderer
+
+
+def test_any_input_of_a_page_changes_its_digests(browser: Browser, tmp_path: Path) -> None:
+    def found(folder: str, body: str = "<p>words</p>", **changes: Any) -> str:
+        with page_of(browser, tmp_path / folder, body, **changes) as page:
+            first, second = page.digests([FilmSlice(0, 0, 2), FilmSlice(1, 2, 2)]).slices
+        assert first is not None
+        assert first != second
+        return first
+
+    plain = found("one")
+    assert found("two") == plain
+    others = [
+        found("three", body="<p>other words</p>"),
+        found("four", data='{"name": "Ada"}'),
+        found("five", data='{"name": "Bob"}'),
+        found("six", still="blue"),
+    ]
+    assert len({plain, *others}) == 5
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<script>setTimeout(() => {}, 10)</script>",
+        "<script>crypto.getRandomValues(new Uint8Array(1))</script>",
+        "<canvas></canvas>",
+        f"<i style='background: url({MEDIA_ORIGIN}missing.svg)'></i>",
+    ],
+    ids=["it runs in frames", "real randomness", "a canvas", "a source that is missing"],
+)
+def test_a_page_that_may_look_different_has_no_digests(
+    browser: Browser, tmp_path: Path, body: str
+) -> None:
+    with page_of(browser, tmp_path, body) as page:
+        assert page.digests([FilmSlice(0, 0, 4)]).slices == (None,)
+
+
+def test_a_source_that_is_requested_late_keeps_a_slice_out_of_the_cache(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """At the start nobody knew of it, so the digest does not say which one it was."""
+    late = (
+        "<style>i { display: block; width: 9px; height: 9px; animation: show 1s step-end both }"
+        f"@keyframes show {{ 20% {{ background: url({MEDIA_ORIGIN}late.svg) }} }}</style><i></i>"
+    )
+    with page_of(browser, tmp_path, late) as page:
+        before, after = FilmSlice(0, 0, 2), FilmSlice(1, 2, 2)
+        page.render_slice(before, tmp_path / "before.mp4", lambda _: None)
+        assert page.is_cacheable
+        page.render_slice(after, tmp_path / "after.mp4", lambda _: None)
+        assert not page.is_cacheable

@@ -150,6 +150,8 @@ async def open_app(
     """Run the application on its own database; `changes` are settings."""
     name = f"test_{uuid4().hex}"
     conninfo = postgres.create_database(name, template=template)
+    # Tests that make a page twice want it made twice.
+    changes = {"reuse_pages": False, **changes}
     settings = Settings(data=folder, base_url=BASE_URL, settle_timeout_s=int(TIMEOUT_S), **changes)
     try:
         async with Services.open(settings, conninfo) as services:

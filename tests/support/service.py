@@ -71,6 +71,8 @@ class Service:
             "FRAMEKILN_DATA": str(self.data),
             "FRAMEKILN_API_KEY": API_KEY,
             **GENEROUS_SETTINGS,
+            # Tests that make a page twice want it made twice.
+            "FRAMEKILN_REUSE_PAGES": "0",
             **environment,
         }
         self._process: subprocess.Popen[bytes] | None = None

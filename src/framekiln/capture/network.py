@@ -23,6 +23,7 @@ _PIECE_BYTES: Final = 8 << 20
 """The size of the parts in which a larger file is sent."""
 _REMEMBERED: Final = 100
 _WEB_AUDIO: Final = re.compile(rb"(?<!Offline)AudioContext")
+_RANDOMNESS: Final = re.compile(rb"crypto|randomUUID|getRandomValues")
 _OK: Final = 200
 _PARTIAL: Final = 206
 _NO_SUCH_PART: Final = 416
@@ -99,6 +100,8 @@ class PageNetwork:
     """Requests of scripts since then, without our own."""
     mentions_web_audio: bool = field(default=False, init=False)
     """Whether the document, or a script requested so far, contains `AudioContext`."""
+    mentions_randomness: bool = field(default=False, init=False)
+    """Whether one of them may use random numbers that differ each time: `Math.random` does not."""
     _document_sent: bool = False
 
     def attach(self, connection: CdpConnection, session: str) -> None:
@@ -140,6 +143,8 @@ class PageNetwork:
             # A script that is too large to search may use Web Audio.
             body = found.body if isinstance(found.body, bytes) else b"AudioContext"
             self.mentions_web_audio |= _WEB_AUDIO.search(body) is not None
+            body = found.body if isinstance(found.body, bytes) else b"crypto"
+            self.mentions_randomness |= _RANDOMNESS.search(body) is not None
         return found
 
     def _look_up(self, url: str, kind: str) -> Resource | None:

@@ -6,7 +6,7 @@ captions of one, in JSON.
 
 import asyncio
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -107,6 +107,16 @@ class TrackedAssets:
             asset = self._found.get(url) or self.fetch(url)
             self._digests[url] = file_digest(asset.path)
         return self._digests[url]
+
+    @property
+    def fetched(self) -> Mapping[str, LocalAsset]:
+        """The files that were fetched so far, by address."""
+        return self._found
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The paths of these files."""
+        return tuple(asset.path for asset in self._found.values())
 
     def reset(self) -> None:
         """Forget which addresses were requested."""

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +20,7 @@ from framekiln.capture.errors import FrameStalled
 from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.grabber import RawPixelsDiffer
 from framekiln.capture.page_session import ConsoleEntry
+from framekiln.engine.assets import TrackedAssets
 from framekiln.engine.audio_clips import AudioClips, PageAudio
 from framekiln.engine.audio_mix import mix_audio
 from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod, StillMoment
@@ -114,6 +115,9 @@ def open_renderer(
 def _opened(
     order: FilmOrder, browser: Browser, limits: FilmLimits, *, fallback_reason: str | None
 ) -> AbstractContextManager[FilmRenderer]:
+    if order.layers is None and order.has_page_digests:
+        # All pages of a film share it: those that are filmed, and those whose layers are drawn.
+        order = replace(order, assets=TrackedAssets(order.assets))
     if order.layers is None and order.page_method is PageMethod.FILMED:
         return open_page_renderer(order, browser, limits, fallback_reason=fallback_reason)
     # Filmed pages do not need the compositor and its libraries.

@@ -53,6 +53,8 @@ class FilmOrder:
     data: str | None = None
     """The page's render data, as JSON."""
     page_method: PageMethod = PageMethod.FILMED
+    has_page_digests: bool = False
+    """Whether digests of a page's slices are wanted, so that equal ones can be reused."""
     service: PageServiceBackend = field(default_factory=NoService)
     """The service that a page with an external runtime expects."""
 

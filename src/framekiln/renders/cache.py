@@ -258,7 +258,7 @@ def film_digest(
 
 
 def _unrendered_record(plan: FilmPlan) -> dict[str, Any]:
-    return {"captured_frames": 0, "warnings": list(plan.warnings)}
+    return {"captured_frames": 0, "composed_frames": 0, "warnings": list(plan.warnings)}
 
 
 def _copied_record(record: dict[str, Any], plan: FilmPlan, digest: str) -> dict[str, Any]:

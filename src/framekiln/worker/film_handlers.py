@@ -40,6 +40,7 @@ def _film_handler(services: Services, film_threads: FilmThreadPool) -> FilmRende
         limits=FilmLimits.of(services.settings),
         cache=render_cache(services),
         page_method=PageMethod(services.settings.page_method),
+        reuses_pages=services.settings.reuse_pages,
         page_service_for=lambda organization_id, loop, folder: PageService(
             services, organization_id, loop, PagePlayer(folder)
         ),

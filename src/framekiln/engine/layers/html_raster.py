@@ -60,7 +60,7 @@ class RasterImage:
     @cached_property
     def digest(self) -> str:
         """The digest of its pixels."""
-        return hashlib.sha256(np.ascontiguousarray(self.sheet)).hexdigest()
+        return hashlib.sha256(self.sheet.tobytes()).hexdigest()
 
 
 class TooLargeToDraw(CompositionFailed):

@@ -35,12 +35,12 @@ from framekiln.engine.film_plan import (
     plan_page_film,
 )
 from framekiln.engine.missing_media import check_images
+from framekiln.engine.page.digests import PageDigests
 from framekiln.engine.page.external_runtime import initialize_bridge, open_page_for
 from framekiln.engine.page.host import PageHost
 from framekiln.engine.page.warnings import PageWarnings
 from framekiln.engine.tracks import TimelineTrack, page_tracks
 from framekiln.media.audio.wav import write_wav
-from framekiln.media.encode.codecs import EncoderEffort, VideoCoding
 from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
 from framekiln.media.film_containers import film_container
 from framekiln.media.images.stills import decode_bgra
@@ -65,18 +65,27 @@ class PageRenderer:
     grabber: Grabber
     plan: FilmPlan
     limits: FilmLimits
+    order: FilmOrder
     is_declarative: bool
-    coding: VideoCoding
-    effort: EncoderEffort
     fallback_reason: str | None
     page_warnings: PageWarnings
     host: PageHost
+    _digests: PageDigests = field(init=False)
     _captured_frames: int = field(default=0, init=False)
     _next_frame: int = field(default=0, init=False)
     _deadline: float = field(init=False)
 
     def __post_init__(self) -> None:
         self._deadline = time.monotonic() + self.limits.whole_s
+        encoding = (self.video_settings, self.order.container, self.grabber.method)
+        self._digests = PageDigests(
+            self.order,
+            self.plan,
+            self.page,
+            self.page_warnings,
+            is_declarative=self.is_declarative,
+            encoding=repr(encoding),
+        )
 
     @property
     def next_frame(self) -> int:
@@ -90,25 +99,25 @@ class PageRenderer:
 
     @property
     def is_cacheable(self) -> bool:
-        """Never: scripts may draw anything."""
-        return False
+        """Whether the digests cover every input of what was rendered so far."""
+        return self._digests.is_cacheable
 
     @property
     def video_settings(self) -> VideoSettings:
         """How the film is encoded."""
-        size = self.plan.size
+        size, effort = self.plan.size, PRESET_SETTINGS[self.order.preset].video
         return VideoSettings(
             size.width_px,
             size.height_px,
             self.plan.timeline.fps,
-            preset=self.effort.preset,
-            crf=self.effort.crf,
-            coding=self.coding,
+            preset=effort.preset,
+            crf=effort.crf,
+            coding=film_container(self.order.container).video,
         )
 
     def digests(self, slices: Sequence[FilmSlice]) -> FilmDigests:
-        """Return no digests, for the same reason."""
-        return FilmDigests((None,) * len(slices))
+        """Return the digests of slices and of the audio, if its inputs determine them."""
+        return self._digests.of(slices)
 
     def render_slice(self, slice_: FilmSlice, path: Path, shown: OnFrame) -> None:
         """Write one slice; it must not begin before `next_frame`."""
@@ -273,9 +282,8 @@ def open_page_renderer(
                         grabber,
                         plan,
                         limits,
+                        order=order,
                         is_declarative=bool(facts.plan.get("isDeclarative", False)),
-                        coding=film_container(order.container).video,
-                        effort=PRESET_SETTINGS[order.preset].video,
                         fallback_reason=fallback_reason or missing,
                         page_warnings=notes,
                         host=host,

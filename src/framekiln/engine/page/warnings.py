@@ -69,6 +69,11 @@ class PageWarnings:
                 f"nothing is drawn, because {self._about_script(own[0])}", script=own[0]["url"]
             )
 
+    @property
+    def has_fetch_errors(self) -> bool:
+        """Whether a source could not be fetched or used; it may be there next time."""
+        return bool(self._host.fetch_errors)
+
     def collect(self) -> tuple[str, ...]:
         """Return every warning so far, each once."""
         scripts = self._mistakes["scripts"]

@@ -41,6 +41,7 @@ class FilmRender:
     limits: FilmLimits
     cache: RenderCache
     page_method: PageMethod
+    reuses_pages: bool
     page_service_for: Callable[
         [OrganizationId, asyncio.AbstractEventLoop, Path], PageServiceBackend
     ]
@@ -77,6 +78,7 @@ class FilmRender:
             duration_ms=request.duration_ms,
             assets=assets,
             page_method=self.page_method,
+            has_page_digests=self.reuses_pages,
             still=still_moment(render),
             preset=preset_of(request.output),
             data=None if render.data_key is None else await self._data(render.data_key),
