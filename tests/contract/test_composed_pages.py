@@ -12,7 +12,8 @@ from framekiln.engine.assets import LocalAsset
 from framekiln.engine.composed.drawing_page import open_drawing_page
 from framekiln.engine.composed.errors import NotComposable
 from framekiln.engine.composed.proof import Likeness
-from framekiln.engine.film import FilmResult, make_film, open_renderer
+from framekiln.engine.composed.renderer import film_obstacles
+from framekiln.engine.film import FilmResult, make_film
 from framekiln.engine.film_order import FilmOrder, PageMethod
 from framekiln.engine.page.renderer import open_page_renderer
 from framekiln.kit.errors import InvalidInput
@@ -220,7 +221,11 @@ def test_a_page_that_cannot_be_composed_names_the_reason(browser: Browser, reaso
 
 
 def test_a_short_film_is_not_composed_automatically(browser: Browser) -> None:
-    film = replace(order(PAGE, PageMethod.AUTO), duration_ms=500)
-    with open_renderer(film, browser, FILM_LIMITS) as renderer:
-        record = renderer.take_record()
-    assert record.composed_frames == 0
+    film = replace(order(PAGE, PageMethod.AUTO), duration_ms=10_000)
+    for order_, reasons in (
+        (film, ()),
+        (replace(film, duration_ms=9900), ("it has less than 300 frames",)),
+        (replace(film, duration_ms=9900, page_method=PageMethod.COMPOSED), ()),
+    ):
+        with open_page_renderer(order_, browser, FILM_LIMITS) as filmed:
+            assert film_obstacles(order_, filmed) == reasons

@@ -12,8 +12,9 @@ from framekiln.capture.browser import Browser
 from framekiln.compositor.rect import PixelRect
 from framekiln.engine.composed.drawing_page import open_drawing_page
 from framekiln.engine.composed.errors import NotComposable
-from framekiln.engine.film import make_film
+from framekiln.engine.film import open_renderer
 from framekiln.engine.film_order import FilmOrder, PageMethod
+from framekiln.engine.film_plan import FilmSlice
 from framekiln.engine.page.renderer import open_page_renderer
 from tests.support.composed_pages import likenesses
 from tests.support.golden import FOLDER, GoldenComposition
@@ -101,11 +102,13 @@ def test_a_part_that_moves_others_is_filmed(browser: Browser) -> None:
 def test_a_film_that_is_mostly_redrawn_is_composed_only_if_asked(
     browser: Browser, tmp_path: Path
 ) -> None:
-    html = PAGE.replace(".3s .5s", "2s")
-    for method, composed in ((PageMethod.AUTO, 0), (PageMethod.COMPOSED, FRAMES)):
-        film = replace(order(html), page_method=method)
-        made = make_film(film, browser, tmp_path / f"{method}.mp4", limits=FILM_LIMITS)
-        assert (made.record.composed_frames, made.record.filmed_reason) == (
+    # A film that is long enough to gain by it; a part of it is rendered.
+    film = replace(order(PAGE.replace(".3s .5s", "2s")), fps=Fraction(50), duration_ms=6000)
+    for method, composed in ((PageMethod.AUTO, 0), (PageMethod.COMPOSED, 20)):
+        with open_renderer(replace(film, page_method=method), browser, FILM_LIMITS) as renderer:
+            renderer.render_slice(FilmSlice(0, 0, 20), tmp_path / "slice.mp4", lambda _: None)
+            record = renderer.take_record()
+        assert (record.composed_frames, record.filmed_reason) == (
             composed,
             None if composed else "most of its frames are drawn anew",
         )

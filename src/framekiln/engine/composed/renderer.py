@@ -36,8 +36,9 @@ from framekiln.engine.tracks import TimelineTrack
 from framekiln.kit.errors import FramekilnError
 from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout
 
-# Below this, loading the page twice and drawing its layers costs more than it saves.
-_MIN_FRAMES: Final = 60
+# Below this, loading the page twice and drawing its layers costs more than it saves: each worker
+# gains from about 150 frames on, and two may share a film.
+_MIN_FRAMES: Final = 300
 # Above this, drawing what changes costs as much as filming.
 _MAX_REDRAWN: Final = 0.5
 
