@@ -127,8 +127,16 @@ class PageRenderer:
             for number in range(slice_.first_frame, slice_.end_frame):
                 self.check_deadline()
                 pixels = encoder.buffer()
-                is_edge = number in (slice_.first_frame, slice_.end_frame - 1)
-                if self.grabber.grab(number, timeline.frame_us(number), pixels, checked=is_edge):
+                is_first = number == slice_.first_frame
+                has_changed = self.grabber.grab(
+                    number,
+                    timeline.frame_us(number),
+                    pixels,
+                    # Memory that was right once and no longer is would be wrong to the end.
+                    checked=number == slice_.end_frame - 1,
+                    is_needed=is_first,
+                )
+                if has_changed or is_first:
                     encoder.write(pixels)
                     self._captured_frames += 1
                 else:
