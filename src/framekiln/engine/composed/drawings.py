@@ -21,8 +21,9 @@ from framekiln.engine.composed.page_layers import Box, LayerContent, PageLayer
 SCALES: Final = (1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
 _CLOSE: Final = 1.03
 _MAX_TILES: Final = 12
-# In one slice; drawings of earlier slices are kept as far as there is room.
+# Of one slice. Those of earlier slices may be needed again, but most often are not.
 _MAX_PIXELS: Final = 64_000_000
+_KEPT_PIXELS: Final = 16_000_000
 
 
 @dataclass
@@ -88,11 +89,14 @@ class Drawings:
         return self._made[layer.number, scale, phase]
 
     def _make_room(self, wanted: Set[DrawingKey]) -> None:
-        while self.pixels > self._max_pixels:
+        while (pixels := self.pixels) > min(_KEPT_PIXELS, self._max_pixels):
             oldest = next(iter(self._made))
-            if oldest in wanted:
+            if oldest not in wanted:
+                del self._made[oldest]
+            elif pixels > self._max_pixels:
                 raise NotComposable("its layers are too large together")
-            del self._made[oldest]
+            else:
+                return
 
     def _shots(self, missing: Sequence[Wanted]) -> Iterable["_Shot"]:
         shots: dict[DrawingKey, _Shot] = {}
