@@ -46,6 +46,7 @@ GROUPS: Final = {
         "test_players.py",
         "test_layer_examples.py",
         "test_tutorials.py",
+        "test_doc_commands.py",
         "test_python_client.py",
         "test_media_commands.py",
         "test_agent_tools.py",

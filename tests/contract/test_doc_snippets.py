@@ -1,12 +1,14 @@
-"""Snippets in the documents are right: JSON and Python parse, commands and requests are accepted.
+"""Snippets in the documents are right: our readers accept JSON, and compilers the programs.
 
-Nothing runs here; the tutorials, guides and examples that run have tests of their own in tests/e2e.
+Nothing runs here: tests/e2e types the commands of tutorials, guides and the reference.
 """
 
 import ast
 import json
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -20,11 +22,16 @@ from jsonschema_rs import Draft202012Validator
 
 from framekiln.api.app import create_app
 from framekiln.cli import app
+from framekiln.composition.layers.config_json import read_config
+from framekiln.pipelines.services.pipelines import read_definition
+from framekiln.pipelines.steps import STEP_TYPES
 from framekiln.services import Services
+from tests.support.timeouts import TIMEOUT_S
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "examples/README.md")),
+    ROOT / "clients/typescript/README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
@@ -34,6 +41,11 @@ SEPARATORS: Final = ";&|()<>\n"
 PATH = re.compile(r"(?:/api/v1|/v2)(?:/[^?\s]*)?")
 DATA_OPTIONS = {"-d", "--data", "--data-binary", "--json", "-F"}
 PLACEHOLDER = re.compile(r"<(\w[\w -]*)>")
+TYPESCRIPT_READER = """
+declare const input: { files: [File] };
+declare const request: Request;
+declare const secret: string;
+"""
 # What a command says of files of the reader, which are not here.
 NOT_HERE = re.compile(r"does not exist|no such file", re.IGNORECASE)
 
@@ -142,6 +154,69 @@ def test_json_is_json(snippet: Snippet) -> None:
     except json.JSONDecodeError:
         for line in text.splitlines():
             json.loads(line)
+
+
+def test_layers_and_steps_are_accepted_by_our_readers() -> None:
+    layers, steps = [], []
+    for snippet in snippets("json"):
+        for value in _objects(snippet.text):
+            if value.get("type") in ("group", "sequence"):
+                size = {"width": 640, "height": 360}
+                layers.append({"dimensions": size, "duration": 9, "layers": [value]})
+            elif isinstance(value.get("layers"), list):
+                layers.append(value)
+            elif isinstance(value.get("steps"), dict):
+                steps.append(value)
+    assert (len(layers), len(steps)) >= (5, 1)
+    assert [read_config(config).warnings for config in layers] == [()] * len(layers)
+    for definition in steps:
+        read_definition(definition, STEP_TYPES)
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """Yield an object and all objects in it, except for what is inside a config or definition."""
+    try:
+        pending = [json.loads(text)]
+    except json.JSONDecodeError:
+        return
+    while pending:
+        value = pending.pop()
+        if isinstance(value, list):
+            pending += value
+        elif isinstance(value, dict):
+            yield value
+            if not {"layers", "steps"} & value.keys():
+                pending += value.values()
+
+
+def test_typescript_compiles_against_the_client(tmp_path: Path) -> None:
+    """The snippets of a page are one program; what the reader has is declared before it."""
+    pages = {"docs/howto/typescript-client.md", "clients/typescript/README.md"}
+    found = snippets("ts")
+    assert {each.page for each in found} == pages
+    for number, page in enumerate(sorted(pages)):
+        texts = [each.text for each in found if each.page == page]
+        program = tmp_path / f"program-{number}.mts"
+        program.write_text("\n".join([TYPESCRIPT_READER, *texts, "export {};"]))
+    client = ROOT / "clients" / "typescript"
+    options = {
+        "noEmit": True,
+        "paths": {"framekiln": [str(client / "src" / "index.ts")]},
+        "types": ["node"],
+        "typeRoots": [str(client / "node_modules" / "@types")],
+    }
+    project = {"extends": str(client / "tsconfig.json"), "compilerOptions": options}
+    settings = tmp_path / "tsconfig.json"
+    settings.write_text(json.dumps({**project, "include": ["*.mts"]}))
+    node, compiler = Path(sys.executable).with_name("node"), client / "node_modules/typescript"
+    done = subprocess.run(
+        [node, compiler / "bin/tsc", "--project", settings],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("snippet", snippets("python"), ids=lambda each: each.place)

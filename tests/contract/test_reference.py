@@ -60,7 +60,7 @@ async def test_schemas_accept_the_examples_and_refuse_mistakes(app: AppHarness) 
     assert video.is_valid({"$schema": "http://here/schemas/layer-config.json", **config})
     assert not video.is_valid({**config, "duration": "long"})
     template = Draft202012Validator(await schema(app, "template"))
-    assert template.is_valid(EXAMPLES["/v2/templates"])
+    assert template.is_valid({"$schema": "x", **EXAMPLES["/v2/templates"]})
     assert not template.is_valid({"name": "no config"})
     definition = EXAMPLES["/api/v1/pipelines"]["definition"]
     pipeline = Draft202012Validator(await schema(app, "pipeline-definition"))
@@ -73,6 +73,12 @@ async def test_the_schema_field_is_accepted_without_warning(app: AppHarness) -> 
     body = {"config": {"$schema": "x", **EXAMPLES["/v2/videos/new"]["config"]}}
     made = await app.client.post("/v2/videos/new", json=body)
     assert (made.status_code, made.json().get("warnings")) == (201, None)
+    template = {"$schema": "x", **EXAMPLES["/v2/templates"]}
+    template["config"] = {"$schema": "x", **template["config"]}
+    stored = await app.client.post("/v2/templates", json=template)
+    assert (stored.status_code, stored.json().get("warnings")) == (201, None), stored.text
+    again = await app.client.put(f"/v2/templates/{stored.json()['data']['id']}", json=template)
+    assert (again.status_code, again.json().get("warnings")) == (200, None), again.text
     definition = {"$schema": "x", **EXAMPLES["/api/v1/pipelines"]["definition"]}
     pipeline = {"name": "with a schema", "definition": definition}
     created = await app.client.post("/api/v1/pipelines", json=pipeline)

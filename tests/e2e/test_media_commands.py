@@ -22,7 +22,12 @@ CONFIG: dict[str, Any] = {
 def test_templates_and_videos_are_managed_at_the_command_line(
     terminal: Terminal, tmp_path: Path
 ) -> None:
-    template = {"name": "Greeting", "config": CONFIG, "inputs": {"name": "required|string"}}
+    template = {
+        "$schema": "https://films.example.com/schemas/template.json",
+        "name": "Greeting",
+        "config": CONFIG,
+        "inputs": {"name": "required|string"},
+    }
     made = terminal.ask("templates", "create", terminal.write("template.json", template))
     assert made["id"] in terminal.type("templates", "list").stdout
     assert terminal.ask("templates", "get", made["id"])["name"] == "Greeting"

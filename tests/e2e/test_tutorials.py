@@ -1,16 +1,14 @@
 """The tutorials, typed as they stand: each ends with the films and answers that it promises."""
 
 import json
-import os
-import re
-import subprocess
-import sys
 from pathlib import Path
 from zipfile import ZipFile
 
+import numpy as np
 import pytest
 from PIL import Image
 
+from tests.support.doc_commands import shell_blocks, type_commands
 from tests.support.looks import colour_at, decode_frames, measure_file
 from tests.support.ports import ReservedPort
 from tests.support.service import Account
@@ -24,29 +22,12 @@ def type_tutorial(name: str, account: Account, folder: Path, *, from_block: int 
     """Type the commands of a tutorial into one shell; return what it printed."""
     for linked in ("docs", "tests", "examples"):
         (folder / linked).symlink_to(ROOT / linked)
-    blocks = re.findall(r"```sh\n(.*?)```", (TUTORIALS / name).read_text("utf-8"), re.DOTALL)
-    reserved = ReservedPort()
-    port = reserved.number
-    start = ("set -euo pipefail", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT")
-    script = "\n".join([*start, *blocks[from_block:]])
-    script = script.replace("http://127.0.0.1:8080", account.url)
+    blocks = [each.text for each in shell_blocks(TUTORIALS / name)]
+    port = ReservedPort().number
+    script = "\n".join(blocks[from_block:])
     script = script.replace("127.0.0.1:9000", f"127.0.0.1:{port}")
     script = script.replace("endpoint.py --colour", f"endpoint.py --port {port} --colour")
-    typed = subprocess.run(
-        ["bash", "-c", script],
-        cwd=folder,
-        env={
-            **os.environ,
-            **account.environment,
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        },
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert typed.returncode == 0, typed.stdout + typed.stderr + account.service.log_tail()
-    return typed.stdout
+    return type_commands(script, account, folder)
 
 
 def test_the_tutorial_of_html_ends_with_films_from_both_ways(
@@ -83,7 +64,7 @@ def test_the_tutorial_of_templates_makes_a_video_for_each_row(
     assert colours == [pytest.approx(colour, abs=4) for colour in expected]
 
 
-def test_the_tutorial_of_pipelines_finds_what_the_model_looks_for(
+def test_the_tutorial_of_pipelines_ends_with_a_film_that_hides_what_the_model_found(
     account: Account, tmp_path: Path
 ) -> None:
     # The first block starts the service.
@@ -94,3 +75,12 @@ def test_the_tutorial_of_pipelines_finds_what_the_model_looks_for(
     assert (facts["width"], facts["height"]) == (clip.width, clip.height)
     assert {each["kind"] for each in found} == {"colour"}
     assert sum(each["boxes"] for each in found) >= 5
+    original = decode_frames(ROOT / "examples" / "media" / "bunny.mp4")
+    hidden = decode_frames(tmp_path / "hidden.mp4")
+    assert len(hidden) == len(original)
+    changed = [
+        np.abs(one.rgb.astype(int) - other.rgb).max(axis=2) > 60
+        for one, other in zip(original, hidden, strict=True)
+    ]
+    # A box over the rabbit, not over the meadow.
+    assert 0.02 < np.mean(changed[len(changed) // 2]) < 0.8

@@ -1,0 +1,58 @@
+"""The commands in the documents, and a shell that they are typed into."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.service import Account
+from tests.support.timeouts import TIMEOUT_S
+
+_BLOCK = re.compile(
+    r"^(?P<indent> *)(?:<!-- not run: (?P<reason>[^\n]+) -->\n(?P=indent))?"
+    r"```sh\n(?P<text>.*?)^(?P=indent)```$",
+    re.MULTILINE | re.DOTALL,
+)
+# A request that is refused ends the shell, and so does a command that fails.
+_START = r"""set -euo pipefail
+trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+curl() { command curl --fail-with-body "$@"; }
+"""
+
+
+@dataclass(frozen=True)
+class ShellBlock:
+    """A block of commands; `reason` says why a test does not run it."""
+
+    text: str
+    reason: str | None
+
+
+def shell_blocks(page: Path) -> list[ShellBlock]:
+    """Return the blocks of commands on a page."""
+    return [
+        ShellBlock(re.sub(f"^{found['indent']}", "", found["text"], flags=re.M), found["reason"])
+        for found in _BLOCK.finditer(page.read_text("utf-8"))
+    ]
+
+
+def type_commands(script: str, account: Account, folder: Path) -> str:
+    """Type commands into one shell; return what it printed."""
+    typed = subprocess.run(
+        ["bash", "-c", _START + script.replace("http://127.0.0.1:8080", account.url)],
+        cwd=folder,
+        env={
+            **os.environ,
+            **account.environment,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        },
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert typed.returncode == 0, typed.stdout + typed.stderr + account.service.log_tail()
+    return typed.stdout
