@@ -11,7 +11,7 @@ import pytest
 
 from framekiln.client import Client
 from tests.support.clips import Clip, make_clip
-from tests.support.doc_commands import shell_blocks, type_commands
+from tests.support.doc_commands import REFUSALS_FAIL, shell_blocks, type_commands
 from tests.support.looks import decode_frames
 from tests.support.service import POLL_S, Account
 from tests.support.timeouts import TIMEOUT_S
@@ -106,7 +106,7 @@ def test_the_commands_of_a_page_work(
         ("sleep 1;", "sleep 0.2;"),
     ):
         script = script.replace(large, small)
-    type_commands(variables + script, account, folder)
+    type_commands(REFUSALS_FAIL + variables + script, account, folder)
     for name in OUTPUTS.get(page.name, ()):
         made = folder / name
         assert made.stat().st_size > 0

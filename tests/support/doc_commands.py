@@ -15,11 +15,11 @@ _BLOCK = re.compile(
     r"```sh\n(?P<text>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
-# A request that is refused ends the shell, and so does a command that fails.
 _START = r"""set -euo pipefail
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
-curl() { command curl --fail-with-body "$@"; }
 """
+REFUSALS_FAIL = 'curl() { command curl --fail-with-body "$@"; }\n'
+"""Makes curl fail when a request is refused, as other commands do."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def type_commands(script: str, account: Account, folder: Path) -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=TIMEOUT_S,
+        timeout=2 * TIMEOUT_S,
         check=False,
     )
     assert typed.returncode == 0, typed.stdout + typed.stderr + account.service.log_tail()
