@@ -29,6 +29,8 @@ PAGES = (
     "/studio/runs",
     "/studio/reviews",
     "/studio/webhooks",
+    "/studio/people",
+    "/studio/audit",
     "/studio/settings",
 )
 HARM = "<img src=x onerror=window.__harmed=1><script>window.__harmed=1</script>"
@@ -41,7 +43,7 @@ def studio(account: Account) -> Iterator[StudioTab]:
     with open_tab() as tab:
         studio = StudioTab(tab, account.url)
         studio.look()
-        studio.open(account.login_link())
+        studio.open(account.login_link("owner"))
         studio.wait_text("Log out")
         yield studio
 
@@ -218,6 +220,18 @@ def test_a_key_is_made_and_revoked(studio: StudioTab, account: Account) -> None:
     headers = {"Authorization": f"Bearer {key}"}
     used = account.http.get("/api/v1/organization", headers=headers)
     assert used.json()["api_key_name"] == "from the studio"
+    studio.run(
+        "[...document.querySelectorAll('tr')].find((row) =>"
+        " row.textContent.includes('from the studio')).querySelectorAll('button')[1].click()"
+    )
+    studio.click("New secret")
+    rotated = studio.wait(
+        f"[document.querySelector('.note.good code')?.textContent].find((it) => it !== '{key}')"
+    )
+    studio.wait_text("the old secret ends")
+    for text in (key, rotated):
+        both = {"Authorization": f"Bearer {text}"}
+        assert account.http.get("/api/v1/organization", headers=both).status_code == 200
     studio.run("window.confirm = () => true")
     studio.run(
         "[...document.querySelectorAll('tr')].find((row) =>"
@@ -278,6 +292,54 @@ def test_another_organization_sees_nothing_of_it(studio: StudioTab, account: Acc
         stranger.wait_text("Log out")
         stranger.open(f"/studio/renders/{render['id']}")
         stranger.wait("document.querySelector('[role=alert]')?.textContent.includes('no render')")
+
+
+def test_a_reviewer_joins_by_a_link_and_sees_only_reviews(
+    studio: StudioTab, account: Account
+) -> None:
+    studio.open("/studio/people")
+    studio.fill("E-mail address", "nobody@")
+    studio.run("document.querySelector('input[name=email]').form.noValidate = true")
+    studio.click("Invite")
+    studio.wait("document.querySelector('[aria-invalid=true]')?.name === 'email'")
+    studio.fill("E-mail address", "grace@example.org")
+    studio.fill("Role", "reviewer")
+    studio.click("Invite")
+    link = studio.wait("document.querySelector('.note.good code')?.textContent")
+    with open_tab() as tab:
+        reviewer = StudioTab(tab, account.url)
+        reviewer.open(link)
+        reviewer.wait_text("grace@example.org is invited to")
+        reviewer.fill("Choose a password", "short")
+        reviewer.click("Join")
+        reviewer.wait("document.querySelector('[aria-invalid=true]')?.name === 'password'")
+        reviewer.fill("Choose a password", "a much longer one")
+        reviewer.click("Join")
+        reviewer.wait_text("Nothing waits for a review.")
+        assert reviewer.run("location.pathname") == "/studio/reviews"
+        entries = "[...document.querySelectorAll('nav a')].map((each) => each.textContent)"
+        assert reviewer.run(entries) == [
+            "Skip to the content",
+            "Framekiln",
+            "Reviews",
+            "API reference",
+        ]
+        reviewer.open("/studio/settings")
+        reviewer.wait_text("Not for your role")
+        for path in ("/api/v1/renders", "/api/v1/keys", "/api/v1/audit", "/v2/videos"):
+            assert reviewer.run(f"fetch('{path}').then((it) => it.status)") == 403
+        assert reviewer.accessibility_problems() == []
+        assert reviewer.errors == []
+    studio.open("/studio/audit?action=member")
+    studio.wait_text("member.joined")
+    studio.wait_text("grace@example.org")
+    studio.open("/studio/people")
+    studio.wait("document.querySelector('[aria-label=\"Role of grace@example.org\"]')?.value")
+    studio.fill("Role of grace@example.org", "member")
+    studio.click("Save")
+    studio.wait("![...document.querySelectorAll('button')].some((it) => it.textContent === 'Save')")
+    role = "document.querySelector('[aria-label=\"Role of grace@example.org\"]').value"
+    assert studio.run(role) == "member"
 
 
 def choose_file(studio: StudioTab, name: str, content: bytes) -> None:

@@ -44,10 +44,10 @@ class Account:
             base_url=self.url, headers={"Authorization": f"Bearer {api_key}"}, timeout=TIMEOUT_S
         )
 
-    def login_link(self) -> str:
+    def login_link(self, role: str = "member") -> str:
         """Create a user of the organization and return a link that logs in."""
         email = f"{uuid4()}@example.org"
-        self.service.command("users", "create", email, "--org", self.name)
+        self.service.command("users", "create", email, "--org", self.name, "--role", role)
         return str(self.service.command("users", "login-link", email)["url"])
 
     @property

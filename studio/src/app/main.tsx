@@ -5,8 +5,11 @@ import "./app.css";
 import "../review/review.css";
 import { render, type ComponentType, type JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { useAction } from "../lib/actions.ts";
 import { useActivity } from "../lib/activity.ts";
+import { request } from "../lib/api.ts";
 import { isDisconnected } from "../lib/events.ts";
+import { firstPage, mayOpen } from "../lib/roles.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
 import {
   findSession,
@@ -15,15 +18,16 @@ import {
   reviewLink,
   session,
   waitingLink,
+  type Session,
 } from "../lib/session.ts";
-import { Link } from "../ui/parts.tsx";
+import { Link, ProblemNote } from "../ui/parts.tsx";
 import { Home } from "./home.tsx";
 import { Login } from "./login.tsx";
 
 type PageModule = { default: ComponentType };
 
 /** Pages beyond the first are loaded when they are opened. */
-const PAGES: Record<string, { title: string; load: () => Promise<PageModule> }> = {
+const PAGES: Record<string, { title: string | null; load: () => Promise<PageModule> }> = {
   playground: { title: "Playground", load: () => import("./playground.tsx") },
   renders: { title: "Renders", load: () => import("./renders.tsx") },
   videos: { title: "Videos", load: () => import("./videos.tsx") },
@@ -33,25 +37,30 @@ const PAGES: Record<string, { title: string; load: () => Promise<PageModule> }> 
   runs: { title: "Runs", load: () => import("./runs.tsx") },
   reviews: { title: "Reviews", load: () => import("./reviews.tsx") },
   webhooks: { title: "Webhooks", load: () => import("./webhooks.tsx") },
+  people: { title: "People", load: () => import("./people.tsx") },
+  audit: { title: "Audit log", load: () => import("./audit.tsx") },
   settings: { title: "Settings", load: () => import("./settings.tsx") },
+  // Not in the menu: whoever opens it has not joined yet.
+  invitation: { title: null, load: () => import("./invitation.tsx") },
 };
 
 function App(): JSX.Element {
   useEffect(() => void findSession(), []);
   useActivity(Boolean(session.value));
+  if (place.value.page === "invitation") return <Current name="invitation" />;
   if (session.value === undefined) return <p class="login quiet">Loading…</p>;
   if (session.value === null) return reviewLink.value ? <Reviewer /> : <Login />;
   if (waitingLink.value !== null) return <OtherOrganization token={waitingLink.value} />;
   return (
     <div class="app">
-      <Navigation email={session.value.user.email} organization={session.value.organization.name} />
+      <Navigation of={session.value} />
       <div>
         {isDisconnected.value && (
           <div class="note bad disconnected" role="status">
             The connection to the service is lost. Trying again…
           </div>
         )}
-        <Current name={place.value.page} />
+        <Allowed of={session.value} />
       </div>
     </div>
   );
@@ -85,6 +94,25 @@ function OtherOrganization({ token }: { token: string }): JSX.Element {
   );
 }
 
+/** The page that the address names, unless the role does not open it. */
+function Allowed({ of: { role } }: { of: Session }): JSX.Element {
+  const { page } = place.value;
+  const isElsewhere = page === "home" && !mayOpen(role, page);
+  useEffect(() => {
+    if (isElsewhere) goTo(pathTo(firstPage(role)), { replace: true });
+  }, [isElsewhere, role]);
+  if (mayOpen(role, page)) return <Current name={page} />;
+  return (
+    <main id="main">
+      <h1>Not for your role</h1>
+      <p>You are a {role} here, which does not open this page. An owner can change that.</p>
+      <p>
+        <Link to={pathTo(firstPage(role))}>Back</Link>
+      </p>
+    </main>
+  );
+}
+
 /** For somebody with a review link: one task, and nothing else. */
 function Reviewer(): JSX.Element {
   const path = pathTo("reviews", reviewLink.value!.review_id);
@@ -98,7 +126,7 @@ function Reviewer(): JSX.Element {
   );
 }
 
-function Navigation({ email, organization }: { email: string; organization: string }): JSX.Element {
+function Navigation({ of: known }: { of: Session }): JSX.Element {
   const [isOpen, setOpen] = useState(false);
   const { page } = place.value;
   const entry = (name: string, title: string): JSX.Element => (
@@ -125,17 +153,50 @@ function Navigation({ email, organization }: { email: string; organization: stri
       >
         Menu
       </button>
-      {entry("home", "Home")}
-      {Object.entries(PAGES).map(([name, { title }]) => entry(name, title))}
+      {mayOpen(known.role, "home") && entry("home", "Home")}
+      {Object.entries(PAGES).map(
+        ([name, { title }]) => title && mayOpen(known.role, name) && entry(name, title),
+      )}
       <a href="/docs">API reference</a>
       <div class="who">
-        <div>{organization}</div>
-        <div class="quiet">{email}</div>
+        <Organizations of={known} />
+        <div class="quiet">
+          {known.user.email} ({known.role})
+        </div>
         <button type="button" onClick={() => void logOut()}>
           Log out
         </button>
       </div>
     </nav>
+  );
+}
+
+/** Where the session is; a user of several organizations can go to another. */
+function Organizations({ of: known }: { of: Session }): JSX.Element {
+  const { problem, run } = useAction();
+  if (known.organizations.length < 2) return <div>{known.organization.name}</div>;
+  const choose = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const data = new FormData(event.currentTarget as HTMLFormElement);
+    const body = { organization_id: String(data.get("organization")) };
+    run(async () => {
+      await request("post", "/session/organization", { body });
+      // Nothing of the other organization may stay on the page.
+      location.assign("/");
+    });
+  };
+  return (
+    <form class="stack" onSubmit={choose} onClick={(event) => event.stopPropagation()}>
+      <ProblemNote problem={problem} />
+      <select name="organization" aria-label="Organization">
+        {known.organizations.map(({ id, name }) => (
+          <option key={id} value={id} selected={id === known.organization.id}>
+            {name}
+          </option>
+        ))}
+      </select>
+      <button>Switch</button>
+    </form>
   );
 }
 

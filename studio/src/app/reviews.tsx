@@ -6,7 +6,7 @@ import { problemOf, request, type Problem } from "../lib/api.ts";
 import { shortId } from "../lib/format.ts";
 import { useInterval, useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
-import { reviewLink } from "../lib/session.ts";
+import { reviewLink, session } from "../lib/session.ts";
 import { LongList } from "../ui/long_list.tsx";
 import { Copy, Facts, Link, Page, ProblemNote, Show, Status, Time } from "../ui/parts.tsx";
 import type { Review } from "../review/decision.tsx";
@@ -104,7 +104,7 @@ function OneReview({ id }: { id: string }): JSX.Element {
             <>
               {review.status !== "pending" && <Decided review={review} />}
               {isShown && <Editor review={review} onDecided={setDecided} {...film} />}
-              {review.status === "pending" && !reviewLink.value && <ReviewerLink id={id} />}
+              {review.status === "pending" && mayMakeLinks() && <ReviewerLink id={id} />}
             </>
           );
         }}
@@ -128,6 +128,10 @@ function Decided({ review }: { review: Review }): JSX.Element {
       />
     </section>
   );
+}
+
+function mayMakeLinks(): boolean {
+  return !reviewLink.value && session.value?.role !== "reviewer";
 }
 
 /** For somebody who has no account. */

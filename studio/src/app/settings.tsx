@@ -1,4 +1,4 @@
-/** Keys, links and quotas of the organization. */
+/** Keys, links, quotas and usage of the organization. */
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
@@ -7,13 +7,22 @@ import { request } from "../lib/api.ts";
 import { quota } from "../lib/format.ts";
 import { useLoad } from "../lib/load.ts";
 import { Copy, Field, Page, ProblemNote, Show, Status, Time } from "../ui/parts.tsx";
+import { UsageCharts } from "./usage.tsx";
+
+const DAY_S = 86_400;
+const OVERLAPS: readonly (readonly [seconds: number, text: string])[] = [
+  [0, "the old one ends now"],
+  [3_600, "the old one works for an hour"],
+  [DAY_S, "the old one works for a day"],
+  [7 * DAY_S, "the old one works for a week"],
+];
 
 export default function Settings(): JSX.Element {
   return (
     <Page title="Settings">
       <Keys />
       <Links />
-      <Quotas />
+      <Usage />
     </Page>
   );
 }
@@ -33,6 +42,16 @@ function Keys(): JSX.Element {
       loaded.reload();
     });
   };
+  const rotate = (id: string, overlapS: number): void => {
+    run(async () => {
+      const key = await request("post", "/api/v1/keys/{key_id}/rotate", {
+        path: { key_id: id },
+        body: { overlap_s: overlapS },
+      });
+      setMade(key.text);
+      loaded.reload();
+    });
+  };
   const revoke = (id: string, name: string): void => {
     if (!confirm(`Revoke the key ${name}? Programs with it stop working.`)) return;
     run(async () => {
@@ -44,7 +63,7 @@ function Keys(): JSX.Element {
     <section class="card stack" aria-label="API keys">
       <h2>API keys</h2>
       {problem?.field !== "name" && <ProblemNote problem={problem} />}
-      <form class="row" onSubmit={create}>
+      <form class="row fields" onSubmit={create}>
         <Field label="Name of a new key" name="name" problem={problem}>
           {(attributes) => <input {...attributes} name="name" required maxLength={200} />}
         </Field>
@@ -67,8 +86,11 @@ function Keys(): JSX.Element {
                   <th>Id</th>
                   <th>Created</th>
                   <th>Last used</th>
+                  <th>Made by</th>
                   <th>State</th>
-                  <th />
+                  <th>
+                    <span class="visually-hidden">Change</span>
+                  </th>
                 </tr>
               </thead>
               <tbody>
@@ -82,18 +104,22 @@ function Keys(): JSX.Element {
                     <td>
                       <Time iso={key.last_used_at} />
                     </td>
+                    <td>{key.made_by ?? <span class="quiet">the operator</span>}</td>
                     <td>
                       <Status value={key.revoked_at ? "expired" : "active"} />
+                      {!key.revoked_at && isLater(key.previous_until) && (
+                        <div class="quiet">
+                          the old secret ends <Time iso={key.previous_until} />
+                        </div>
+                      )}
                     </td>
                     <td>
                       {!key.revoked_at && (
-                        <button
-                          type="button"
-                          class="danger"
-                          onClick={() => revoke(key.key_id, key.name)}
-                        >
-                          Revoke
-                        </button>
+                        <KeyActions
+                          name={key.name}
+                          rotate={(overlapS) => rotate(key.key_id, overlapS)}
+                          revoke={() => revoke(key.key_id, key.name)}
+                        />
                       )}
                     </td>
                   </tr>
@@ -104,6 +130,56 @@ function Keys(): JSX.Element {
         )}
       </Show>
     </section>
+  );
+}
+
+function isLater(iso: string | null): boolean {
+  return iso !== null && Date.parse(iso) > Date.now();
+}
+
+/** Buttons of a key; the overlap is asked for before anything changes. */
+function KeyActions({
+  name,
+  rotate,
+  revoke,
+}: {
+  name: string;
+  rotate: (overlapS: number) => void;
+  revoke: () => void;
+}): JSX.Element {
+  const [isAsking, setAsking] = useState(false);
+  if (!isAsking) {
+    return (
+      <div class="row">
+        <button type="button" class="danger" onClick={revoke}>
+          Revoke
+        </button>
+        <button type="button" onClick={() => setAsking(true)}>
+          Rotate
+        </button>
+      </div>
+    );
+  }
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const data = new FormData(event.currentTarget as HTMLFormElement);
+    setAsking(false);
+    rotate(Number(data.get("overlap")));
+  };
+  return (
+    <form class="row" onSubmit={submit}>
+      <select name="overlap" aria-label={`How long the old secret of ${name} works`}>
+        {OVERLAPS.map(([seconds, text]) => (
+          <option key={seconds} value={seconds} selected={seconds === DAY_S}>
+            {text}
+          </option>
+        ))}
+      </select>
+      <button class="primary">New secret</button>
+      <button type="button" onClick={() => setAsking(false)}>
+        Cancel
+      </button>
+    </form>
   );
 }
 
@@ -153,7 +229,7 @@ function Links(): JSX.Element {
   );
 }
 
-function Quotas(): JSX.Element {
+function Usage(): JSX.Element {
   const loaded = useLoad(() => request("get", "/api/v1/organization"), []);
   return (
     <section class="card stack" aria-label="Usage">
@@ -170,6 +246,7 @@ function Quotas(): JSX.Element {
           </div>
         )}
       </Show>
+      <UsageCharts />
     </section>
   );
 }
