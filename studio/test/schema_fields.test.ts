@@ -5,7 +5,7 @@ import { fieldsAt, valuesAt, type Schema } from "../src/ui/schema_fields.ts";
 const SCHEMA: Schema = {
   properties: {
     layers: { type: "array", items: { $ref: "#/$defs/Layer" } },
-    steps: { type: "object", additionalProperties: { $ref: "#/$defs/Text" } },
+    steps: { type: "object", patternProperties: { "^[a-z ]+$": { $ref: "#/$defs/Text" } } },
   },
   $defs: {
     Layer: { oneOf: [{ $ref: "#/$defs/Text" }, { properties: { type: { const: "image" } } }] },

@@ -249,6 +249,14 @@ class TestAnswers:
         assert [body["attempt"] for body in bodies] == [1, 2, 3]
         for name in ("idempotency_key", "callback"):
             assert len({str(body[name]) for body in bodies}) == 3
+        listed = await endpoints.pipelines.get(f"pipeline-runs/{run['id']}/attempts")
+        attempts = listed["attempts"]
+        assert [(each["number"], each["state"]) for each in attempts] == [
+            (1, "done"),
+            (2, "done"),
+            (3, "done"),
+        ]
+        assert all(each["created_at"] <= each["sent_at"] <= each["ended_at"] for each in attempts)
 
     async def test_a_step_fails_after_three_attempts(
         self, endpoints: EndpointHarness, endpoint_receiver: TlsReceiver

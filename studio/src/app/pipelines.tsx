@@ -10,11 +10,11 @@ import { goTo, pathTo, place } from "../lib/router.ts";
 import { Editor } from "../ui/editor.tsx";
 import { LongList } from "../ui/long_list.tsx";
 import { Field, Link, Page, ProblemNote, Show, Time } from "../ui/parts.tsx";
-import { StepGraph } from "./step_graph.tsx";
-import type { Step } from "./step_places.ts";
+import { readDefinition, writeDefinition } from "./definition_edit.ts";
+import { DEFINITION_SCHEMA, GraphEditor, useIssues } from "./graph_editor.tsx";
+import { markIssues } from "./shared_text.ts";
 
 type Pipeline = ResultOf<"get", "/api/v1/pipelines">["pipelines"][number];
-type Definition = { steps: Record<string, Step> };
 
 const FIRST_DEFINITION = `{
   "steps": {
@@ -65,21 +65,41 @@ function AllPipelines(): JSX.Element {
   );
 }
 
-/** The text as a definition, or null while it is not one. */
-function readDefinition(text: string): Definition | null {
-  try {
-    const { steps } = JSON.parse(text) as Partial<Definition>;
-    return typeof steps === "object" && steps !== null ? { steps } : null;
-  } catch {
-    return null;
-  }
+/** The graph and the text of a definition: both change the same. */
+function DefinitionEditor({
+  text,
+  onChange,
+}: {
+  text: string;
+  onChange: (text: string) => void;
+}): JSX.Element {
+  const issues = useIssues(text);
+  const definition = readDefinition(text);
+  return (
+    <>
+      {definition && (
+        <GraphEditor
+          definition={definition}
+          issues={issues}
+          onChange={(changed) => onChange(writeDefinition(changed))}
+        />
+      )}
+      <Editor
+        label="Definition"
+        language="json"
+        schema={DEFINITION_SCHEMA}
+        value={text}
+        marks={markIssues(issues, text)}
+        onChange={onChange}
+      />
+    </>
+  );
 }
 
 function NewPipeline(): JSX.Element {
   const [name, setName, forgetName] = useDraft("pipeline.name", "");
   const [text, setText, forgetText] = useDraft("pipeline.definition", FIRST_DEFINITION);
   const { problem, isRunning, run } = useAction();
-  const definition = readDefinition(text);
   const save = async (): Promise<void> => {
     const body = { name, definition: JSON.parse(text) } as never;
     const made = await request("post", "/api/v1/pipelines", { body });
@@ -106,8 +126,7 @@ function NewPipeline(): JSX.Element {
           />
         )}
       </Field>
-      {definition && <StepGraph steps={definition.steps} />}
-      <Editor label="Definition" language="json" value={text} onChange={setText} />
+      <DefinitionEditor text={text} onChange={setText} />
     </Page>
   );
 }
@@ -143,14 +162,18 @@ function OnePipeline({ id }: { id: string }): JSX.Element {
     <Show of={loaded}>
       {(pipeline) => {
         const shown = text || JSON.stringify(pipeline.version.definition, null, 2);
-        const definition = readDefinition(shown);
         return (
           <Page
             title={pipeline.name}
             actions={
-              <Link to={`${pathTo("runs")}?pipeline=${id}`} class="button">
-                Runs of this pipeline
-              </Link>
+              <>
+                <Link to={`${pathTo("batches", "new")}?pipeline=${id}`} class="button">
+                  Run it over many files
+                </Link>
+                <Link to={`${pathTo("runs")}?pipeline=${id}`} class="button">
+                  Runs of this pipeline
+                </Link>
+              </>
             }
           >
             <ProblemNote problem={action.problem} />
@@ -168,8 +191,7 @@ function OnePipeline({ id }: { id: string }): JSX.Element {
                 Run
               </button>
             </form>
-            {definition && <StepGraph steps={definition.steps} />}
-            <Editor label="Definition" language="json" value={shown} onChange={setText} />
+            <DefinitionEditor text={shown} onChange={setText} />
             <div class="row">
               <button
                 type="button"

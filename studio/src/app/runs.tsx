@@ -1,19 +1,19 @@
 /** Runs of pipelines: a list, and one as a graph and as a waterfall of its steps. */
 
 import type { JSX } from "preact";
-import { useCallback, useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
-import { changes } from "../lib/activity.ts";
+import { changesOf } from "../lib/activity.ts";
 import { request, type ResultOf } from "../lib/api.ts";
 import { shortId } from "../lib/format.ts";
 import { useInterval, useLoad } from "../lib/load.ts";
-import { pathTo, place } from "../lib/router.ts";
-import { LongList } from "../ui/long_list.tsx";
+import { goTo, pathTo, place } from "../lib/router.ts";
 import { Facts, Failure, Link, Page, ProblemNote, Show, Status, Time } from "../ui/parts.tsx";
+import { RunList } from "./run_list.tsx";
+import { Outputs } from "./run_outputs.tsx";
 import { StepGraph } from "./step_graph.tsx";
-import { barsOf } from "./waterfall.ts";
+import { barsOf, type AttemptTimes } from "./waterfall.ts";
 
-type Run = ResultOf<"get", "/api/v1/pipeline-runs">["runs"][number];
+type Run = ResultOf<"get", "/api/v1/pipeline-runs/{run_id}">;
 
 const POLL_MS = 1_000;
 
@@ -24,36 +24,11 @@ export default function Runs(): JSX.Element {
 
 function AllRuns(): JSX.Element {
   const pipeline = place.value.query.get("pipeline");
-  const load = useCallback(
-    async (cursor: string | null) => {
-      const page = await request("get", "/api/v1/pipeline-runs", {
-        query: { limit: 50, ...(cursor && { cursor }), ...(pipeline && { pipeline_id: pipeline }) },
-      });
-      return { items: page.runs, next: page.next_cursor ?? null };
-    },
-    [pipeline],
-  );
   return (
     <Page title="Runs">
-      <LongList<Run>
-        label="Runs"
-        columns={["Run", "Status", "Steps", "Created"]}
-        load={load}
-        version={changes.value}
-        idOf={(run) => run.id}
-        row={(run) => [
-          <Link to={pathTo("runs", run.id)} class="mono">
-            {shortId(run.id)}
-          </Link>,
-          <Status value={run.status} />,
-          `${run.steps.filter((step) => step.status === "succeeded").length} of ${run.steps.length}`,
-          <Time iso={run.created_at} />,
-        ]}
-        empty={
-          <>
-            There are no runs yet. <Link to={pathTo("pipelines")}>Run a pipeline.</Link>
-          </>
-        }
+      <RunList
+        filter={pipeline ? { pipeline_id: pipeline } : {}}
+        version={changesOf("pipeline_run")}
       />
     </Page>
   );
@@ -63,7 +38,7 @@ function OneRun({ id }: { id: string }): JSX.Element {
   const path = { run_id: id };
   const loaded = useLoad(
     () => request("get", "/api/v1/pipeline-runs/{run_id}", { path }),
-    [id, changes.value],
+    [id, changesOf("pipeline_run")],
   );
   const run = loaded.value;
   const isActive = run !== null && ["pending", "running"].includes(run.status);
@@ -79,6 +54,17 @@ function OneRun({ id }: { id: string }): JSX.Element {
     await request("post", `/api/v1/pipeline-runs/{run_id}/${what}`, { path });
     loaded.reload();
   };
+  const attempts = useLoad(
+    () => request("get", "/api/v1/pipeline-runs/{run_id}/attempts", { path }),
+    [id, run?.status, run?.steps.map((step) => step.attempt).join()],
+  );
+  const again = async (): Promise<void> => {
+    const { pipeline_id, pipeline_version: version, file_id } = run!;
+    const made = await request("post", "/api/v1/pipeline-runs", {
+      body: { pipeline_id, version, file_id },
+    });
+    goTo(pathTo("runs", made.id));
+  };
   return (
     <Page
       title={`Run ${shortId(id)}`}
@@ -88,13 +74,22 @@ function OneRun({ id }: { id: string }): JSX.Element {
             Cancel
           </button>
         ) : (
-          <button
-            type="button"
-            disabled={run === null || run.status === "succeeded"}
-            onClick={() => action.run(change("retry"))}
-          >
-            Retry
-          </button>
+          <>
+            <button
+              type="button"
+              disabled={run === null || !["failed", "cancelled"].includes(run.status)}
+              onClick={() => action.run(change("retry"))}
+            >
+              Retry
+            </button>
+            <button
+              type="button"
+              disabled={run === null || action.isRunning}
+              onClick={() => action.run(again)}
+            >
+              Run again
+            </button>
+          </>
         )
       }
     >
@@ -109,7 +104,7 @@ function OneRun({ id }: { id: string }): JSX.Element {
                 statuses={Object.fromEntries(found.steps.map((s) => [s.step_key, s.status]))}
               />
             )}
-            <Waterfall run={found} />
+            <Waterfall run={found} attempts={attempts.value?.attempts ?? []} />
             <section class="card" aria-label="Facts">
               <Facts
                 of={[
@@ -138,61 +133,35 @@ function OneRun({ id }: { id: string }): JSX.Element {
 }
 
 /** When each step waited and worked; the number is that of the attempt. */
-function Waterfall({ run }: { run: Run }): JSX.Element {
+function Waterfall({
+  run,
+  attempts,
+}: {
+  run: Run;
+  attempts: readonly AttemptTimes[];
+}): JSX.Element {
   return (
     <section class="card stack" aria-label="Steps over time">
       <h2>Steps over time</h2>
       <div class="waterfall">
-        {barsOf(run.steps, Date.now()).map((bar) => (
+        {barsOf(run.steps, Date.now(), attempts).map((row) => (
           <>
-            <span class="mono">{bar.key}</span>
-            <div class="track" title={bar.title}>
-              {bar.wait && (
-                <div class="wait" style={{ left: `${bar.wait[0]}%`, width: `${bar.wait[1]}%` }} />
-              )}
-              {bar.work && (
+            <span class="mono">{row.key}</span>
+            <div class="track" title={row.title}>
+              {row.bars.map(({ kind, span: [left, width], title, number }) => (
                 <div
-                  class={`bar ${bar.kind}`}
-                  style={{ left: `${bar.work[0]}%`, width: `${bar.work[1]}%` }}
+                  class={kind === "wait" ? "wait" : `bar ${kind}`}
+                  style={{ left: `${left}%`, width: `${width}%` }}
+                  title={title}
                 >
-                  {bar.attempt > 1 ? bar.attempt : ""}
+                  {kind !== "wait" && number > 1 ? number : ""}
                 </div>
-              )}
-              <span class="visually-hidden">{bar.title}</span>
+              ))}
+              <span class="visually-hidden">{row.title}</span>
             </div>
           </>
         ))}
       </div>
-    </section>
-  );
-}
-
-function Outputs({ run }: { run: Run }): JSX.Element {
-  const names = run.steps.filter((step) => step.status === "succeeded");
-  const [name, setName] = useState<string | null>(null);
-  const loaded = useLoad(async () => {
-    if (name === null) return null;
-    const path = { run_id: run.id, namespace: name };
-    return request("get", "/api/v1/pipeline-runs/{run_id}/outputs/{namespace}", { path });
-  }, [name]);
-  return (
-    <section class="card stack" aria-label="Outputs">
-      <h2>Outputs</h2>
-      <div class="row">
-        {names.map((step) => (
-          <button
-            type="button"
-            aria-pressed={step.namespace === name}
-            onClick={() => setName(step.namespace)}
-          >
-            {step.namespace}
-          </button>
-        ))}
-        {names.length === 0 && <span class="quiet">No step has succeeded yet.</span>}
-      </div>
-      {name !== null && (
-        <Show of={loaded}>{(found) => <pre>{JSON.stringify(found, null, 2)}</pre>}</Show>
-      )}
     </section>
   );
 }

@@ -12,21 +12,39 @@ export interface StepTimes {
 /** Begin and length in percent of the whole. */
 export type Span = readonly [left: number, width: number];
 
-export interface Bar {
-  key: string;
-  kind: "good" | "bad" | "busy";
-  attempt: number;
-  title: string;
-  /** From being ready to the start. */
-  wait: Span | null;
-  /** From the start to the end, or until now. */
-  work: Span | null;
+export interface AttemptTimes {
+  step_key: string;
+  number: number;
+  created_at: string;
+  sent_at?: string | null;
+  ended_at?: string | null;
 }
 
-export function barsOf(steps: readonly StepTimes[], nowMs: number): Bar[] {
-  const times = steps.flatMap(({ ready_at, started_at, completed_at }) =>
-    [ready_at, started_at, completed_at].flatMap((iso) => (iso ? [Date.parse(iso)] : [])),
-  );
+export interface Bar {
+  kind: "good" | "bad" | "busy" | "wait";
+  span: Span;
+  /** Of the attempt. */
+  number: number;
+  title: string;
+}
+
+export interface Row {
+  key: string;
+  title: string;
+  bars: Bar[];
+}
+
+/** A bar for each attempt, and one for the time that it waited before. */
+export function barsOf(
+  steps: readonly StepTimes[],
+  nowMs: number,
+  attempts: readonly AttemptTimes[] = [],
+): Row[] {
+  const read = (iso: string | null | undefined): number | null => (iso ? Date.parse(iso) : null);
+  const times = [
+    ...steps.flatMap((step) => [step.ready_at, step.started_at, step.completed_at]),
+    ...attempts.flatMap((each) => [each.created_at, each.sent_at, each.ended_at]),
+  ].flatMap((iso) => read(iso) ?? []);
   const isRunning = steps.some(({ started_at, completed_at }) => started_at && !completed_at);
   const first = Math.min(...times);
   const last = Math.max(...times, isRunning ? nowMs : first);
@@ -36,20 +54,39 @@ export function barsOf(steps: readonly StepTimes[], nowMs: number): Bar[] {
     (100 * Math.max(0, to - from)) / whole,
   ];
   return steps.map((step) => {
-    const ready = step.ready_at ? Date.parse(step.ready_at) : null;
-    const started = step.started_at ? Date.parse(step.started_at) : null;
-    const ended = step.completed_at ? Date.parse(step.completed_at) : null;
-    const until = ended ?? last;
-    const worked = started === null ? "" : `, ${seconds(until - started)}`;
-    const waited = ready === null || started === null ? "" : `, waited ${seconds(started - ready)}`;
-    return {
-      key: step.step_key,
-      kind: step.status === "succeeded" ? "good" : step.status === "failed" ? "bad" : "busy",
-      attempt: step.attempt,
-      title: `${step.status}${worked}${waited}, attempt ${step.attempt}`,
-      wait: ready === null || ready === started ? null : span(ready, started ?? until),
-      work: started === null ? null : span(started, until),
-    };
+    const own = attempts.filter((each) => each.step_key === step.step_key);
+    const parts = own.length
+      ? own.map((each) => [each.number, each.created_at, each.sent_at, each.ended_at] as const)
+      : [[step.attempt, step.ready_at, step.started_at, step.completed_at] as const];
+    const ended = read(step.completed_at) ?? last;
+    const bars = parts.flatMap(([number, ready, started, end], at): Bar[] => {
+      const [from, begun] = [read(ready), read(started)];
+      const until = read(end) ?? ended;
+      const isLast = at === parts.length - 1;
+      const kind = !isLast
+        ? "bad"
+        : step.status === "succeeded"
+          ? "good"
+          : step.status === "failed"
+            ? "bad"
+            : "busy";
+      const waited: Bar[] =
+        from === null || from === begun
+          ? []
+          : [
+              {
+                kind: "wait",
+                span: span(from, begun ?? until),
+                number,
+                title: `attempt ${number} waited ${seconds((begun ?? until) - from)}`,
+              },
+            ];
+      if (begun === null) return waited;
+      const title = `attempt ${number}, ${seconds(until - begun)}`;
+      return [...waited, { kind, span: span(begun, until), number, title }];
+    });
+    const told = bars.map(({ title }) => title).join("; ");
+    return { key: step.step_key, title: told ? `${step.status}: ${told}` : step.status, bars };
   });
 }
 

@@ -3,8 +3,8 @@
 import { html } from "@codemirror/lang-html";
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { json, jsonParseLinter } from "@codemirror/lang-json";
-import { linter, lintGutter, setDiagnostics, type Diagnostic } from "@codemirror/lint";
-import { EditorState } from "@codemirror/state";
+import { forceLinting, linter, lintGutter, type Diagnostic } from "@codemirror/lint";
+import { EditorState, StateEffect } from "@codemirror/state";
 import { basicSetup, EditorView } from "codemirror";
 import { tags } from "@lezer/highlight";
 import { VOCABULARY } from "../../../runtime/src/elements/vocabulary.ts";
@@ -16,6 +16,9 @@ export interface EditorHandle {
   mark: (marks: readonly Mark[]) => void;
   close: () => void;
 }
+
+/** The marks of the service have changed. */
+const MARKED = StateEffect.define<null>();
 
 const THEME = EditorView.theme({
   "&": {
@@ -74,9 +77,22 @@ export function openEditor(
   }: { language: "html" | "json"; label: string; value: string; schema: string | undefined },
   onChange: (value: string) => void,
 ): EditorHandle {
+  let known: readonly Mark[] = [];
+  const parse = jsonParseLinter();
   const extensions = [
     basicSetup,
-    language === "json" ? [json(), linter(jsonParseLinter())] : html({ extraTags: EXTRA_TAGS }),
+    language === "json" ? json() : html({ extraTags: EXTRA_TAGS }),
+    // One source for both: the marks of the service must not replace those of the editor.
+    linter(
+      (view) => [
+        ...(language === "json" ? parse(view) : []),
+        ...known.map((each) => at(view, each)),
+      ],
+      {
+        needsRefresh: ({ transactions }) =>
+          transactions.some(({ effects }) => effects.some((each) => each.is(MARKED))),
+      },
+    ),
     schema ? jsonCompletion(schema) : [],
     lintGutter(),
     syntaxHighlighting(COLOURS),
@@ -104,13 +120,12 @@ export function openEditor(
         view.dispatch({ changes: { from: 0, to: doc.length, insert: text } });
       }
     },
-    mark: (marks) =>
-      view.dispatch(
-        setDiagnostics(
-          view.state,
-          marks.map((each) => at(view, each)),
-        ),
-      ),
+    mark: (marks) => {
+      if (marks.length === 0 && known.length === 0) return;
+      known = marks;
+      view.dispatch({ effects: MARKED.of(null) });
+      forceLinting(view);
+    },
     close: () => view.destroy(),
   };
 }

@@ -4,6 +4,7 @@ export interface Schema {
   $ref?: string;
   $defs?: Record<string, Schema>;
   properties?: Record<string, Schema>;
+  patternProperties?: Record<string, Schema>;
   additionalProperties?: Schema | boolean;
   items?: Schema;
   anyOf?: Schema[];
@@ -33,11 +34,20 @@ export function schemasAt(root: Schema, path: readonly string[]): Schema[] {
   let found = alternatives(root, root);
   for (const name of path) {
     found = found.flatMap((each) => {
-      const inner = each.properties?.[name] ?? each.items ?? each.additionalProperties;
+      const inner = each.properties?.[name] ?? matching(each, name) ?? each.items;
       return typeof inner === "object" ? alternatives(root, inner) : [];
     });
   }
   return found;
+}
+
+function matching(schema: Schema, name: string): Schema | undefined {
+  const { patternProperties = {}, additionalProperties } = schema;
+  const found = Object.entries(patternProperties).find(([pattern]) =>
+    new RegExp(pattern, "u").test(name),
+  );
+  if (found !== undefined) return found[1];
+  return typeof additionalProperties === "object" ? additionalProperties : undefined;
 }
 
 export interface FieldOption {

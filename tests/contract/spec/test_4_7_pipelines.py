@@ -55,6 +55,24 @@ class TestPipelines:
         }
         assert await pipelines.get(f"pipelines/{made['id']}") == made
 
+    async def test_a_definition_is_checked_without_being_stored(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        before = await pipelines.get("pipelines")
+        wrong = {"steps": {"a": step("probey"), "b": step("probe", "zz")}}
+        for definition, expected in (
+            (PROBE, []),
+            (wrong, [("steps.a.type", "unknown_type"), ("steps.b.needs.0", "unknown_step")]),
+            (calling(NO_ID), [("steps.ask.with.endpoint_id", "unknown_value")]),
+            ([1], [("", "type")]),
+        ):
+            answer = await pipelines.post("pipelines/validate", definition)
+            assert answer.status_code == 200
+            checked = answer.json()
+            found = [(each["path"], each["code"]) for each in checked["issues"]]
+            assert (found, checked["valid"]) == (expected, not expected)
+        assert await pipelines.get("pipelines") == before
+
     @pytest.mark.spec("7")
     async def test_a_name_is_taken_until_its_pipeline_is_archived(
         self, pipelines: PipelineHarness

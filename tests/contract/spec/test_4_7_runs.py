@@ -395,6 +395,27 @@ class TestBatches:
         shown = await pipelines.get(f"pipeline-batches/{batch['id']}")
         assert (shown["status"], shown["filtered_count"]) == ("completed", 2)
 
+    async def test_cancelling_a_batch_stops_what_runs_and_what_waits(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        files = [await pipelines.add_file() for _ in range(3)]
+        body = {
+            "pipeline_id": await pipelines.create_pipeline(),
+            "runs": [{"file_id": file} for file in files],
+            "max_in_flight": 1,
+        }
+        batch = (await pipelines.create("pipeline-batches", body))["batch"]
+        await pipelines.tick()
+        for _ in range(2):
+            shown = await pipelines.create(f"pipeline-batches/{batch['id']}/cancel")
+            assert shown["cancelled_count"] == 3
+        await pipelines.tick()
+        await pipelines.run_all_jobs()
+        shown = await pipelines.get(f"pipeline-batches/{batch['id']}")
+        assert (shown["status"], shown["succeeded_count"]) == ("completed", 0)
+        answer = await pipelines.post(f"pipeline-batches/{NO_ID}/cancel", {})
+        refused(answer, 404, "pipeline_batch_not_found")
+
     async def test_repeating_a_request_returns_the_first_batch(
         self, pipelines: PipelineHarness
     ) -> None:

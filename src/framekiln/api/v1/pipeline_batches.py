@@ -58,3 +58,13 @@ async def get_batch(request: Request, caller: PipelineCaller, batch_id: str) -> 
     found = BatchId(parse_path_id(batch_id, BatchNotFound, "there is no batch"))
     batches = services_of(request).pipelines.batches
     return BatchDetail.of(await batches.get(caller.organization.id, found))
+
+
+@router.post("/pipeline-batches/{batch_id}/cancel", summary="Cancel a batch")
+async def cancel_batch(request: Request, caller: PipelineCaller, batch_id: str) -> BatchDetail:
+    """Cancel all runs of a batch that have not ended; those that have are kept."""
+    pipelines, owner = services_of(request).pipelines, caller.organization.id
+    found = BatchId(parse_path_id(batch_id, BatchNotFound, "there is no batch"))
+    await pipelines.batches.get(owner, found)
+    await pipelines.runs.cancel_batch(owner, found)
+    return BatchDetail.of(await pipelines.batches.get(owner, found))

@@ -51,6 +51,21 @@ class WarningInfo(BaseModel):
         return [cls(**vars(each)) for each in warnings]
 
 
+class IssueInfo(BaseModel):
+    """What is wrong at a place of a definition."""
+
+    path: str
+    code: str
+
+
+class DefinitionCheck(BaseModel):
+    """Whether a definition could be stored, and what is wrong with it."""
+
+    valid: bool
+    issues: list[IssueInfo]
+    warnings: list[WarningInfo]
+
+
 class VersionCreated(BaseModel):
     """A version, and whether it is new."""
 

@@ -9,6 +9,7 @@ from framekiln.api.v1.pipeline_bodies import Instant
 from framekiln.jobs.failures import Failure
 from framekiln.kit.clock import iso
 from framekiln.pipelines.definition.model import Step
+from framekiln.pipelines.model.pipeline import AttemptTimes
 from framekiln.pipelines.model.run import StepRun
 from framekiln.pipelines.scheduling.status import RunStatus, StepStatus
 from framekiln.pipelines.services.runs import RunDetail
@@ -107,6 +108,37 @@ class RunList(BaseModel):
 
     runs: list[RunInfo]
     next_cursor: str | None
+
+
+class AttemptInfo(BaseModel):
+    """One attempt of an endpoint step."""
+
+    step_key: str
+    window: int | None
+    number: int
+    state: str
+    created_at: Instant
+    sent_at: Instant | None
+    ended_at: Instant | None
+
+    @classmethod
+    def of(cls, attempt: AttemptTimes) -> "AttemptInfo":
+        """Describe an attempt."""
+        return cls(
+            step_key=attempt.step_key,
+            window=attempt.window_number,
+            number=attempt.number,
+            state=attempt.state,
+            created_at=attempt.created_at.isoformat(),
+            sent_at=iso(attempt.sent_at),
+            ended_at=iso(attempt.ended_at),
+        )
+
+
+class AttemptList(BaseModel):
+    """The attempts of a run's endpoint steps, oldest first."""
+
+    attempts: list[AttemptInfo]
 
 
 def _run(detail: RunDetail) -> dict[str, Any]:

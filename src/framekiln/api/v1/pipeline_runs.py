@@ -13,7 +13,13 @@ from framekiln.api.v1.pipeline_access import (
 )
 from framekiln.api.v1.pipeline_bodies import OutputItem, OutputList
 from framekiln.api.v1.pipeline_pages import RunParameters
-from framekiln.api.v1.pipeline_run_bodies import RunCreated, RunInfo, RunList
+from framekiln.api.v1.pipeline_run_bodies import (
+    AttemptInfo,
+    AttemptList,
+    RunCreated,
+    RunInfo,
+    RunList,
+)
 from framekiln.pipelines.errors import RunNotFound
 from framekiln.pipelines.model.pipeline import RunId
 from framekiln.pipelines.services.requests import RunRequest, read_body
@@ -59,6 +65,14 @@ async def get_run(request: Request, caller: PipelineCaller, run_id: str) -> RunI
     """Return a run with its steps; safe to poll."""
     runs = services_of(request).pipelines.runs
     return RunInfo.of(await runs.get(caller.organization.id, _run_id(run_id)))
+
+
+@router.get("/pipeline-runs/{run_id}/attempts", summary="List attempts of endpoint steps")
+async def list_attempts(request: Request, caller: PipelineCaller, run_id: str) -> AttemptList:
+    """Return when each request to an endpoint waited, was sent and ended; the latest thousand."""
+    runs = services_of(request).pipelines.runs
+    found = await runs.attempts(caller.organization.id, _run_id(run_id))
+    return AttemptList(attempts=[AttemptInfo.of(each) for each in found])
 
 
 @router.post("/pipeline-runs/{run_id}/cancel", summary="Cancel a run")

@@ -10,6 +10,8 @@ from framekiln.api.bodies import REFERENCE, read_json_value, schema_body
 from framekiln.api.v1.pages import PageParameters
 from framekiln.api.v1.pipeline_access import MAX_DEFINITION_BYTES, PipelineCaller, parse_path_id
 from framekiln.api.v1.pipeline_bodies import (
+    DefinitionCheck,
+    IssueInfo,
     PipelineCreated,
     PipelineDetail,
     PipelineInfo,
@@ -72,6 +74,24 @@ async def create_pipeline(request: Request, caller: PipelineCaller) -> PipelineC
     shown = PipelineDetail.describe(created, version)
     warnings = WarningInfo.all_of(pipelines.warnings(definition))
     return PipelineCreated(**vars(shown), warnings=warnings)
+
+
+@router.post(
+    "/pipelines/validate",
+    openapi_extra=schema_body({"$ref": _DEFINITION_REF}, names_unknown=False),
+    summary="Check a definition without storing it",
+)
+async def validate_definition(request: Request, caller: PipelineCaller) -> DefinitionCheck:
+    """Return all issues and warnings of a definition; the status is 200 in any case."""
+    definition = await read_json_value(request, max_bytes=MAX_DEFINITION_BYTES)
+    pipelines = services_of(request).pipelines.pipelines
+    issues = await pipelines.issues(caller.organization.id, definition)
+    warnings = [] if issues else WarningInfo.all_of(pipelines.warnings(definition))
+    return DefinitionCheck(
+        valid=not issues,
+        issues=[IssueInfo(path=each.path, code=str(each.code)) for each in issues],
+        warnings=warnings,
+    )
 
 
 @router.get("/pipelines/{pipeline_id}", summary="Show a pipeline")

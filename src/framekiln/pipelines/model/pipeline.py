@@ -125,3 +125,16 @@ class Batch:
     def status(self) -> str:
         """Running until every run has ended."""
         return "completed" if self.counts.is_completed else "running"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptTimes:
+    """When an attempt waited, was sent and ended."""
+
+    step_key: str
+    window_number: int | None
+    number: int
+    state: str
+    created_at: datetime
+    sent_at: datetime | None
+    ended_at: datetime | None

@@ -23,7 +23,13 @@ from framekiln.pipelines.errors import (
     invalid_definition,
 )
 from framekiln.pipelines.execution.step_type import StepTypes
-from framekiln.pipelines.model.pipeline import PageRequest, Pipeline, PipelineId, PipelineVersion
+from framekiln.pipelines.model.pipeline import (
+    EndpointId,
+    PageRequest,
+    Pipeline,
+    PipelineId,
+    PipelineVersion,
+)
 from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
 from framekiln.pipelines.stores import endpoint as endpoint_store
 from framekiln.pipelines.stores import pipeline as pipeline_store
@@ -72,6 +78,24 @@ class Pipelines:
             pipeline = await pipeline_store.find(connection, organization_id, pipeline_id)
         assert pipeline is not None
         return pipeline, version
+
+    async def issues(
+        self, organization_id: OrganizationId, definition: Any
+    ) -> tuple[ValidationIssue, ...]:
+        """Return what is wrong with a definition, without storing it; nothing if it is valid."""
+        if has_too_many_values(definition):
+            return (ValidationIssue("", IssueCode.TOO_MANY),)
+        checked = await asyncio.to_thread(validate, definition, self._step_types)
+        if not isinstance(checked, Definition):
+            return tuple(checked)
+        wanted = self._wanted_endpoints(checked)
+        async with self._database.connection() as connection:
+            found = await endpoint_store.find_all(connection, organization_id, wanted.keys())
+        return tuple(
+            ValidationIssue(f"steps.{key}.with.endpoint_id", IssueCode.UNKNOWN_VALUE)
+            for endpoint_id, key in wanted.items()
+            if endpoint_id not in found or found[endpoint_id].archived_at is not None
+        )
 
     async def get(self, organization_id: OrganizationId, pipeline_id: PipelineId) -> Pipeline:
         """Return a pipeline of the organization."""
@@ -160,12 +184,7 @@ class Pipelines:
     async def _check_endpoints(
         self, connection: Connection, organization_id: OrganizationId, definition: Definition
     ) -> None:
-        wanted = {
-            endpoint_id: step.key
-            for step in definition.steps.values()
-            for endpoint_id in [self._step_types[step.type].endpoint_id(step)]
-            if endpoint_id is not None
-        }
+        wanted = self._wanted_endpoints(definition)
         if not wanted:
             return
         found = await endpoint_store.find_all(connection, organization_id, wanted.keys())
@@ -174,6 +193,15 @@ class Pipelines:
                 raise EndpointNotFound(f"step {key}: there is no endpoint {endpoint_id}")
             if found[endpoint_id].archived_at is not None:
                 raise EndpointArchived(f"step {key}: endpoint {endpoint_id} is archived")
+
+    def _wanted_endpoints(self, definition: Definition) -> dict[EndpointId, str]:
+        """Return the endpoints of a definition, each with a step that names it."""
+        return {
+            endpoint_id: step.key
+            for step in definition.steps.values()
+            for endpoint_id in [self._step_types[step.type].endpoint_id(step)]
+            if endpoint_id is not None
+        }
 
 
 def read_definition(value: Any, types: StepTypes) -> Definition:

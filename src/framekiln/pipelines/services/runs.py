@@ -18,13 +18,21 @@ from framekiln.pipelines.errors import (
     invalid_request,
 )
 from framekiln.pipelines.execution.coordinator import RunCoordinator
-from framekiln.pipelines.model.pipeline import PageRequest, PipelineId, RunId, StepRunId
+from framekiln.pipelines.model.pipeline import (
+    AttemptTimes,
+    BatchId,
+    PageRequest,
+    PipelineId,
+    RunId,
+    StepRunId,
+)
 from framekiln.pipelines.model.run import Run, RunFilter, StepRun
 from framekiln.pipelines.scheduling.status import RunStatus
 from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
 from framekiln.pipelines.services.idempotency import IdempotentRequest, create_once
 from framekiln.pipelines.services.pipelines import lock_runnable_version
 from framekiln.pipelines.services.requests import RunRequest
+from framekiln.pipelines.stores import attempt as attempt_store
 from framekiln.pipelines.stores import change as change_store
 from framekiln.pipelines.stores import run as run_store
 from framekiln.pipelines.stores import step_run as unit_store
@@ -98,6 +106,26 @@ class Runs:
             if not status.is_terminal:
                 locked.cancel()
         return await self.get(organization_id, run_id)
+
+    async def cancel_batch(self, organization_id: OrganizationId, batch_id: BatchId) -> None:
+        """Cancel all runs of a batch that have not ended.
+
+        Those that wait come first, so that none of them is admitted meanwhile.
+        """
+        async with self._database.connection() as connection:
+            run_ids = await run_store.list_unfinished_of_batch(
+                connection, organization_id, batch_id
+            )
+        for run_id in run_ids:
+            async with self._coordinator.lock_run(run_id) as locked:
+                if locked is not None and not locked.run.status.is_terminal:
+                    locked.cancel()
+
+    async def attempts(self, organization_id: OrganizationId, run_id: RunId) -> list[AttemptTimes]:
+        """Return the attempts of a run's endpoint steps, oldest first."""
+        await self._find(organization_id, run_id)
+        async with self._database.connection() as connection:
+            return await attempt_store.list_by_run(connection, run_id)
 
     async def retry(self, organization_id: OrganizationId, run_id: RunId) -> RunDetail:
         """Start again where a run failed or was cancelled; what succeeded is kept."""

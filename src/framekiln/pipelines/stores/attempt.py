@@ -1,9 +1,18 @@
 """The SQL of endpoint attempts as runs see them: add and end."""
 
 from datetime import datetime
+from typing import Final
 
 from framekiln.db.pool import Connection
-from framekiln.pipelines.model.pipeline import EndpointAttempt, EndpointId, StepRunId
+from framekiln.pipelines.model.pipeline import (
+    AttemptTimes,
+    EndpointAttempt,
+    EndpointId,
+    RunId,
+    StepRunId,
+)
+
+MAX_LISTED: Final = 1000
 
 
 async def insert(connection: Connection, attempt: EndpointAttempt) -> None:
@@ -19,6 +28,19 @@ async def insert(connection: Connection, attempt: EndpointAttempt) -> None:
         """,
         vars(attempt),
     )
+
+
+async def list_by_run(connection: Connection, run_id: RunId) -> list[AttemptTimes]:
+    """Return the attempts of a run's endpoint steps, oldest first; the latest thousand."""
+    cursor = await connection.execute(
+        """
+        SELECT step_key, window_number, number, state, created_at, sent_at, ended_at FROM (
+            SELECT * FROM pipeline_attempt WHERE run_id = %s ORDER BY position DESC LIMIT %s
+        ) AS latest ORDER BY position
+        """,
+        (run_id, MAX_LISTED),
+    )
+    return [AttemptTimes(**row) async for row in cursor]
 
 
 async def end_by_unit(

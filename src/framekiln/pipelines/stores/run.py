@@ -123,6 +123,21 @@ async def list_unfinished(connection: Connection, file_id: FileId) -> list[RunId
     return [RunId(row["id"]) for row in await cursor.fetchall()]
 
 
+async def list_unfinished_of_batch(
+    connection: Connection, organization_id: OrganizationId, batch_id: BatchId
+) -> list[RunId]:
+    """Return the runs of a batch that have not ended, those first that wait to be admitted."""
+    cursor = await connection.execute(
+        """
+        SELECT id FROM pipeline_run
+        WHERE organization_id = %s AND batch_id = %s AND status IN ('pending', 'running')
+        ORDER BY is_admitted, position DESC
+        """,
+        (organization_id, batch_id),
+    )
+    return [RunId(row["id"]) for row in await cursor.fetchall()]
+
+
 async def lock_files(
     connection: Connection, organization_id: OrganizationId, file_ids: Sequence[FileId]
 ) -> dict[FileId, FileType]:
