@@ -27,6 +27,8 @@ PAGES = (
     "/studio/pipelines",
     "/studio/pipelines/new",
     "/studio/runs",
+    "/studio/batches",
+    "/studio/endpoints",
     "/studio/reviews",
     "/studio/webhooks",
     "/studio/people",
@@ -34,6 +36,8 @@ PAGES = (
     "/studio/settings",
 )
 HARM = "<img src=x onerror=window.__harmed=1><script>window.__harmed=1</script>"
+# What a page says goes to warnings and to the console of its render.
+HARMFUL_PAGE = f"<body><script>console.error({json.dumps(HARM).replace('</', '<\\/')})</script>"
 GREEN_PAGE = '<body style="margin: 0; background: rgb(0, 160, 60)">'
 
 
@@ -64,6 +68,7 @@ def test_the_first_steps_end_with_a_film(studio: StudioTab, account: Account) ->
     [render] = account.http.get("/api/v1/renders").json()["renders"]
     assert render["status"] == "complete"
     studio.wait("!!document.querySelector('[aria-label=Slices] .bar.good')")
+    check_page(studio)
     studio.click("Source")
     studio.wait_text("@keyframes move")
     studio.click("Render again")
@@ -96,6 +101,7 @@ def test_a_transcript_is_corrected_and_undone(studio: StudioTab, account: Accoun
     studio.press("Enter")
     studio.wait("!!document.querySelector('.transcript .tag')")
     studio.wait_text("He was <img")
+    check_page(studio)
     assert studio.run("window.__harmed === undefined")
     [made] = account.http.get("/api/v1/transcriptions").json()["transcriptions"]
     path = f"/api/v1/transcriptions/{made['id']}"
@@ -197,12 +203,70 @@ def test_a_pipeline_is_drawn_run_and_followed(studio: StudioTab) -> None:
         ' "cuts": {"type": "detect_scenes", "needs": ["facts"]}}}'
     )
     studio.wait("document.querySelector('svg')?.ariaLabel === 'Steps: facts, cuts'")
+    edit_the_graph(studio)
     studio.click("Save")
     studio.wait("document.querySelector('select[name=file]')?.options.length > 0")
     studio.click("Run", "form button")
     studio.wait("document.querySelectorAll('.waterfall .bar.good').length === 2")
     studio.click("facts", "[aria-label=Outputs] button")
-    studio.wait_text('"duration_ms"')
+    studio.wait_text("duration_ms")
+    check_page(studio)
+    first = studio.run("location.pathname")
+    studio.click("Run again")
+    studio.wait(f"location.pathname !== {json.dumps(first)}")
+    studio.wait("document.querySelectorAll('.waterfall .bar.good').length === 2")
+
+
+def edit_the_graph(studio: StudioTab) -> None:
+    """Add a step, set it wrongly, and delete it, with keys alone; connect two with the mouse."""
+    studio.run("document.querySelectorAll('.graph g')[1].focus()")
+    studio.press("Enter")
+    studio.choose("Type of a new step", "sample_frames")
+    studio.click("Add step after cuts")
+    studio.wait("document.querySelector('svg').ariaLabel === 'Steps: facts, cuts, sample_frames'")
+    studio.fill("Settings (with), as JSON", '{"every": 1}')
+    studio.wait("document.querySelector('[aria-label=Issues]')?.textContent.includes('every')")
+    studio.wait("!!document.querySelector('.graph .selected .wrong')")
+    studio.wait(
+        "!!document.querySelector('.editor').shadowRoot.querySelector('.cm-lint-marker-error')"
+    )
+    check_page(studio)
+    arrows = "document.querySelectorAll('.graph path').length"
+    assert studio.run(arrows) == 2
+    studio.drag(".graph g:nth-of-type(1)", ".graph g:nth-of-type(3)")
+    studio.wait(f"{arrows} === 3")
+    studio.run("document.querySelectorAll('.graph g')[2].focus()")
+    studio.press("Delete")
+    studio.wait("document.querySelector('svg').ariaLabel === 'Steps: facts, cuts'")
+    studio.wait("!document.querySelector('[aria-label=Issues]')")
+
+
+def test_a_batch_runs_a_pipeline_over_files(studio: StudioTab) -> None:
+    studio.open("/studio/batches/new")
+    studio.wait("document.querySelectorAll('input[name=file]').length > 0")
+    studio.wait("document.querySelector('select[name=pipeline]')?.options.length === 1")
+    studio.run("document.querySelectorAll('input[name=file]').forEach((each) => each.click())")
+    check_page(studio)
+    studio.click("Start")
+    studio.wait_text("runs have ended")
+    studio.wait("document.querySelector('progress')?.position === 1")
+    check_page(studio)
+
+
+def test_an_endpoint_shows_its_secret_once_and_is_archived(studio: StudioTab) -> None:
+    studio.open("/studio/endpoints")
+    studio.fill("Address (https)", "http://10.0.0.1/work")
+    studio.click("Add")
+    studio.wait("document.querySelector('[aria-invalid=true]')?.name === 'url'")
+    studio.fill("Address (https)", "https://93.184.215.14/work")
+    studio.click("Add")
+    secret = studio.wait("document.querySelector('.note.good code')?.textContent")
+    studio.open("/studio/endpoints")
+    studio.wait_text("https://93.184.215.14/work")
+    assert secret not in studio.run("document.body.innerText")
+    studio.run("window.confirm = () => true")
+    studio.click("Archive")
+    studio.wait_text("archived")
 
 
 def test_a_wrong_address_of_a_webhook_is_named_at_the_field(studio: StudioTab) -> None:
@@ -245,16 +309,39 @@ def test_a_key_is_made_and_revoked(studio: StudioTab, account: Account) -> None:
 
 
 def test_names_of_strangers_are_text_and_never_run(studio: StudioTab, account: Account) -> None:
-    evil = HARM
-    body = {"html": GREEN_PAGE, "duration_ms": 100, "metadata": {evil: evil}}
+    body = {"html": HARMFUL_PAGE, "duration_ms": 100, "metadata": {HARM: HARM}}
     render = account.http.post("/api/v1/renders", json=body).json()
     file = account.http.post(
-        "/api/v1/files", json={"filename": f"{evil}.mp4", "type": "video", "byte_size": 10}
+        "/api/v1/files", json={"filename": f"{HARM}.mp4", "type": "video", "byte_size": 10}
     ).json()
-    for path in (f"/studio/renders/{render['id']}", "/studio/files", f"/studio/files/{file['id']}"):
+    pipeline = account.http.post(
+        "/api/v1/pipelines", json={"name": HARM, "definition": {"steps": {"a": {"type": "probe"}}}}
+    ).json()
+    config = {"dimensions": {"width": 64, "height": 64}, "duration": 1, "layers": []}
+    template = account.http.post("/v2/templates", json={"config": config, "name": HARM}).json()
+    hook = {"url": f"https://93.184.215.14/?q={HARM}", "events": ["*"]}
+    webhook = account.http.post("/api/v1/webhooks", json=hook).json()
+    shown = (
+        (f"/studio/renders/{render['id']}", "the page wrote to its console: <img"),
+        ("/studio/files", HARM),
+        (f"/studio/files/{file['id']}", HARM),
+        ("/studio/pipelines", HARM),
+        (f"/studio/pipelines/{pipeline['id']}", HARM),
+        ("/studio/templates", HARM),
+        (f"/studio/templates/{template['id']}", HARM),
+        ("/studio/webhooks", "93.184.215.14"),
+        (f"/studio/webhooks/{webhook['id']}", "93.184.215.14"),
+    )
+    for path, text in shown:
         studio.open(path)
-        studio.wait_text("onerror=window.__harmed=1")
+        studio.wait_text(text)
         assert studio.run("window.__harmed === undefined")
+    # A page that fails says so with words of its own.
+    studio.open("/studio/playground")
+    studio.write(f"<script>throw new Error({json.dumps(HARM)})</script>")
+    studio.wait("document.querySelector('[role=alert]')?.textContent.includes('onerror=')")
+    assert studio.run("window.__harmed === undefined")
+    studio.click("Start again")
     studio.open(f"/api/v1/renders/{render['id']}/source")
     assert studio.run("document.querySelector('body > pre') !== null")
 
@@ -275,9 +362,15 @@ def test_a_page_fits_is_accessible_and_logs_no_error(studio: StudioTab, path: st
     studio.wait(
         "!!document.querySelector('main h1') && !document.body.innerText.includes('Loading…')"
     )
+    check_page(studio)
+
+
+def check_page(studio: StudioTab) -> None:
+    """What is shown fits in wide and narrow windows, and axe finds nothing serious."""
     for width, is_dark in ((1440, False), (390, True)):
         picture = studio.look(width=width, is_dark=is_dark)
-        brightness = np.asarray(picture).mean()
+        # The corner is never covered by a film.
+        brightness = np.asarray(picture)[2, 2].mean()
         assert brightness < 90 if is_dark else brightness > 160
         assert studio.run("document.documentElement.scrollWidth <= innerWidth")
         assert studio.accessibility_problems() == []

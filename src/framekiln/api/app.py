@@ -121,6 +121,7 @@ def create_app(services: "Services") -> FastAPI:
     app.state.services = services
     app.state.metrics = Metrics()
     app.state.stream_places = sse.StreamPlaces()
+    app.state.activity_places = sse.StreamPlaces()
     install_error_handlers(app)
     # Not included as routers: each of those tries its routes for every request.
     for router in (*V1_ROUTERS, *V2_ROUTERS, *SESSION_ROUTERS, *OPERATION_ROUTERS):

@@ -37,10 +37,17 @@ class Follower:
 
     def __init__(self) -> None:
         self._woken = asyncio.Event()
+        self._topics: set[str] = set()
 
-    def wake(self) -> None:
+    def wake(self, topic: str) -> None:
         """Record a change."""
+        self._topics.add(topic)
         self._woken.set()
+
+    def take_topics(self) -> set[str]:
+        """Return the topics that were notified since the last call."""
+        topics, self._topics = self._topics, set()
+        return topics
 
     async def wait(self, timeout_s: float) -> bool:
         """Return True as soon as there is a notification since the last True, otherwise False.
@@ -96,16 +103,18 @@ class Notifications:
             await task
 
     @asynccontextmanager
-    async def follow(self, topic: str) -> AsyncIterator[Follower]:
-        """Yield a follower of `topic`: enter first, then read the row, then wait."""
+    async def follow(self, *topics: str) -> AsyncIterator[Follower]:
+        """Yield a follower of topics: enter first, then read the row, then wait."""
         follower = Follower()
-        self._followers[topic].add(follower)
+        for topic in topics:
+            self._followers[topic].add(follower)
         try:
             yield follower
         finally:
-            self._followers[topic].discard(follower)
-            if not self._followers[topic]:
-                del self._followers[topic]
+            for topic in topics:
+                self._followers[topic].discard(follower)
+                if not self._followers[topic]:
+                    del self._followers[topic]
 
     async def _on_notify(self, notification: psycopg.Notify) -> None:
         self._wake(notification.payload)
@@ -117,7 +126,7 @@ class Notifications:
 
     def _wake(self, topic: str) -> None:
         for follower in self._followers.get(topic, ()):
-            follower.wake()
+            follower.wake(topic)
 
 
 async def listen(

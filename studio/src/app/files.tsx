@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useCallback, useRef, useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
-import { changes } from "../lib/activity.ts";
+import { changesOf } from "../lib/activity.ts";
 import { client, problemOf, request, type ResultOf } from "../lib/api.ts";
 import { bytes, duration, percent, shortId } from "../lib/format.ts";
 import { useProgress } from "../lib/events.ts";
@@ -62,7 +62,7 @@ function AllFiles(): JSX.Element {
         label="Files"
         columns={["Name", "Type", "Status", "Size"]}
         load={load}
-        version={changes.value}
+        version={changesOf("file")}
         idOf={(file) => file.id}
         row={(file) => [
           <Link to={pathTo("files", file.id)}>{file.filename}</Link>,
@@ -161,7 +161,7 @@ function OneFile({ id }: { id: string }): JSX.Element {
   const path = { file_id: id };
   const loaded = useLoad(
     () => request("get", "/api/v1/files/{file_id}", { path }),
-    [id, changes.value],
+    [id, changesOf("file")],
   );
   const { problem, isRunning, run } = useAction();
   const isProcessing = loaded.value?.status === "processing";
@@ -206,7 +206,10 @@ function OneFile({ id }: { id: string }): JSX.Element {
 function Media({ file }: { file: FileDetail }): JSX.Element {
   const [atS, setAt] = useState(0);
   const [seek, setSeek] = useState<{ seconds: number } | null>(null);
-  const transcript = useLoad(() => findTranscript(file.id), [file.id, changes.value]);
+  const transcript = useLoad(
+    () => findTranscript(file.id),
+    [file.id, changesOf("transcription", "transcript_correction")],
+  );
   const source = encodeURIComponent(`file-id:${file.id}`);
   const goToTime = (seconds: number): void => {
     setAt(seconds);

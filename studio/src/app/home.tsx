@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { changes } from "../lib/activity.ts";
+import { changesOf } from "../lib/activity.ts";
 import { problemOf, request, type Problem } from "../lib/api.ts";
 import { quota, shortId } from "../lib/format.ts";
 import { useLoad } from "../lib/load.ts";
@@ -17,7 +17,7 @@ const FIRST_FILM = `<style>
 <div></div>`;
 
 export function Home(): JSX.Element {
-  const now = changes.value;
+  const now = changesOf("render", "file", "pipeline_run");
   const renders = useLoad(() => request("get", "/api/v1/renders", { query: { limit: 8 } }), [now]);
   const organization = useLoad(() => request("get", "/api/v1/organization"), [now]);
   return (

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
-import { changes } from "../lib/activity.ts";
+import { changesOf } from "../lib/activity.ts";
 import { request, type Render } from "../lib/api.ts";
 import { bytes, duration, shortId } from "../lib/format.ts";
 import { useProgress } from "../lib/events.ts";
@@ -67,7 +67,7 @@ function AllRenders(): JSX.Element {
         label="Renders"
         columns={["Render", "Status", "Size", "Length", "Created"]}
         load={load}
-        version={changes.value}
+        version={changesOf("render")}
         idOf={(render) => render.id}
         row={(render) => [
           <Link to={pathTo("renders", render.id)} class="mono">
@@ -93,7 +93,7 @@ function OneRender({ id }: { id: string }): JSX.Element {
   const path = { render_id: id };
   const loaded = useLoad(
     () => request("get", "/api/v1/renders/{render_id}", { path }),
-    [id, changes.value],
+    [id, changesOf("render")],
   );
   const { problem, isRunning, run } = useAction();
   const isActive = loaded.value !== null && !["complete", "failed"].includes(loaded.value.status);
@@ -140,7 +140,7 @@ function OneRender({ id }: { id: string }): JSX.Element {
             <Failure of={render.error} />
             <Warnings of={render.warnings ?? []} />
             {render.status === "complete" && <Output render={render} />}
-            <RenderSlices id={id} isActive={isActive} version={changes.value} />
+            <RenderSlices id={id} isActive={isActive} version={changesOf("render")} />
             <RenderFacts render={render} />
             {isFilm(render) && <Compare render={render} />}
             <Source id={id} />

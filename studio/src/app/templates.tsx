@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
-import { changes } from "../lib/activity.ts";
+import { changesOf } from "../lib/activity.ts";
 import { client, FramekilnError, request, type ResultOf } from "../lib/api.ts";
 import { useDraft } from "../lib/drafts.ts";
 import { percent } from "../lib/format.ts";
@@ -56,7 +56,7 @@ function AllTemplates(): JSX.Element {
         label="Templates"
         columns={["Name", "Id", "Version", "Created"]}
         load={load}
-        version={changes.value}
+        version={changesOf("render")}
         idOf={(template) => template.id}
         row={(template) => [
           <Link to={pathTo("templates", template.id)}>{template.name}</Link>,

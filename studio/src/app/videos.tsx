@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
-import { changes } from "../lib/activity.ts";
+import { changesOf } from "../lib/activity.ts";
 import { client, request, type Video } from "../lib/api.ts";
 import { duration } from "../lib/format.ts";
 import { useProgress } from "../lib/events.ts";
@@ -50,7 +50,7 @@ function AllVideos(): JSX.Element {
         label="Videos"
         columns={["Video", "Status", "Length", "Template", "Created"]}
         load={load}
-        version={changes.value}
+        version={changesOf("render")}
         idOf={(video) => video.id}
         row={(video) => [
           <Link to={pathTo("videos", video.id)} class="mono">
@@ -80,7 +80,7 @@ function OneVideo({ id }: { id: string }): JSX.Element {
   const path = { video_id: id };
   const loaded = useLoad(
     () => request("get", "/v2/videos/{video_id}", { path }),
-    [id, changes.value],
+    [id, changesOf("render")],
   );
   const { problem, isRunning, run } = useAction();
   const isActive = loaded.value !== null && statusOf(loaded.value) === "processing";

@@ -3,19 +3,34 @@
 import { signal } from "@preact/signals";
 import { useEvents } from "./events.ts";
 
-/** Grows whenever something in the organization may have changed. */
-export const changes = signal(0);
+/** What the service names in its events: the tables whose rows have changed. */
+export type Kind = "render" | "file" | "transcription" | "transcript_correction" | "pipeline_run";
 
-/** One stream for the whole tab. */
+/** Many dashboards get the same event at once; they read their lists one after the other. */
+const JITTER_MS = 300;
+
+const counts = signal<Readonly<Record<string, number>>>({ all: 0 });
+
+/** Grows whenever something of these kinds may have changed; without kinds, anything. */
+export function changesOf(...kinds: Kind[]): number {
+  const { all = 0, ...rest } = counts.value;
+  const counted = kinds.length > 0 ? kinds.map((kind) => rest[kind] ?? 0) : Object.values(rest);
+  return counted.reduce((sum, count) => sum + count, all);
+}
+
+function note(kinds: readonly string[]): void {
+  const next = { ...counts.value };
+  for (const kind of kinds) next[kind] = (next[kind] ?? 0) + 1;
+  counts.value = next;
+}
+
+/** One stream for the whole tab. While it is hidden it follows nothing, and reads all afterwards. */
 export function useActivity(isLoggedIn: boolean): void {
   useEvents(isLoggedIn ? "/api/v1/activity" : null, {
-    changed: () => {
-      if (!document.hidden) changes.value += 1;
+    changed: (data) => {
+      const { kinds } = JSON.parse(data) as { kinds?: string[] };
+      // The first event of a stream names none: nobody knows what was missed.
+      setTimeout(() => note(kinds ?? ["all"]), Math.random() * JITTER_MS);
     },
   });
 }
-
-// What has changed while the tab was hidden is read when it is seen again.
-document.addEventListener("visibilitychange", () => {
-  if (!document.hidden) changes.value += 1;
-});

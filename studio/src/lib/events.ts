@@ -17,6 +17,7 @@ export function useEvents(address: string | null, listeners: Listeners): void {
     if (address === null) return;
     let source: EventSource | null = null;
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let hasEnded = false;
     const close = (): void => {
       clearTimeout(timer);
       source?.close();
@@ -36,13 +37,27 @@ export function useEvents(address: string | null, listeners: Listeners): void {
         source.addEventListener(name, (event) => {
           if (!(event instanceof MessageEvent)) return;
           // Nothing follows these two.
-          if (name === "complete" || name === "error") close();
+          if (name === "complete" || name === "error") {
+            hasEnded = true;
+            close();
+          }
           listen(String(event.data));
         });
       }
     };
-    open();
-    return close;
+    // A hidden tab gives its connection back: browsers open only six to a host.
+    const onVisibility = (): void => {
+      close();
+      source = null;
+      if (document.hidden) return;
+      if (!hasEnded) open();
+    };
+    document.addEventListener("visibilitychange", onVisibility);
+    if (!document.hidden) open();
+    return () => {
+      document.removeEventListener("visibilitychange", onVisibility);
+      close();
+    };
   }, [address]);
 }
 

@@ -4,6 +4,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isLoggedOut, problemOf, type Problem } from "../lib/api.ts";
 import { session } from "../lib/session.ts";
+import { ListItems } from "./list_items.ts";
 import { ProblemNote } from "./parts.tsx";
 
 export interface ListPage<T> {
@@ -36,30 +37,33 @@ export function LongList<T>({
   empty,
   version = 0,
 }: Properties<T>): JSX.Element {
-  const [items, setItems] = useState<readonly T[]>([]);
-  const [next, setNext] = useState<string | null>(null);
+  // The list itself is changed in place: it may have a hundred thousand items.
+  const kept = useRef<{ load: typeof load; list: ListItems<T> } | null>(null);
+  if (kept.current?.load !== load) kept.current = { load, list: new ListItems(idOf) };
+  const { list } = kept.current;
+  const { items, next } = list;
+  const [, setCount] = useState(0);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [hasLoaded, setLoaded] = useState(false);
   const [topPx, setTop] = useState(0);
   const isLoading = useRef(false);
-  const list = useRef(load);
+  const isCurrent = (): boolean => kept.current?.list === list;
+  const show = (): void => setCount((count) => count + 1);
   const fail = (error: unknown): void => {
     if (isLoggedOut(error)) session.value = null;
     setProblem(problemOf(error));
   };
 
   useEffect(() => {
-    list.current = load;
-    const isNew = (): boolean => list.current === load;
     load(null).then(
       (page) => {
-        if (!isNew()) return;
+        if (!isCurrent()) return;
         setProblem(null);
         setLoaded(true);
-        setItems((before) => merge(page.items, before, idOf, version > 0));
-        setNext((before) => (version > 0 && items.length > page.items.length ? before : page.next));
+        list.refresh(page.items, page.next);
+        show();
       },
-      (error: unknown) => isNew() && fail(error),
+      (error: unknown) => isCurrent() && fail(error),
     );
   }, [load, version]);
 
@@ -68,9 +72,9 @@ export function LongList<T>({
     isLoading.current = true;
     load(next)
       .then((page) => {
-        if (list.current !== load) return;
-        setItems((before) => merge(before, page.items, idOf, true));
-        setNext(page.next);
+        if (!isCurrent()) return;
+        list.append(page.items, page.next);
+        show();
       }, fail)
       .finally(() => {
         isLoading.current = false;
@@ -122,16 +126,4 @@ export function LongList<T>({
       )}
     </div>
   );
-}
-
-/** The first items, then those of the second list that are not among them. */
-function merge<T>(
-  first: readonly T[],
-  second: readonly T[],
-  idOf: (item: T) => string,
-  keepsSecond: boolean,
-): readonly T[] {
-  if (!keepsSecond) return first;
-  const known = new Set(first.map(idOf));
-  return [...first, ...second.filter((item) => !known.has(idOf(item)))];
 }

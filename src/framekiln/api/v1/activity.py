@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, require_still_valid, services_of
-from framekiln.api.progress import HEARTBEAT_S, take_stream_place
+from framekiln.api.progress import HEARTBEAT_S
 from framekiln.db.notify import Notifications
 from framekiln.kit.errors import Unauthenticated
 from framekiln.kit.ids import OrganizationId
@@ -19,6 +19,13 @@ router = APIRouter(prefix="/api/v1", tags=["organization"])
 PAUSE_S: Final = 0.5
 """Between two events: a flood of changes makes every open page read its list twice a second."""
 
+MAX_STREAMS_PER_USER: Final = 100
+MAX_STREAMS_PER_ORGANIZATION: Final = 1000
+"""Apart from those of progress: an open dashboard must not keep anybody from following a render."""
+
+KINDS: Final = ("file", "pipeline_run", "render", "transcript_correction", "transcription")
+"""The tables whose triggers notify."""
+
 
 @router.get(
     "/activity",
@@ -27,7 +34,10 @@ PAUSE_S: Final = 0.5
 )
 async def follow_activity(request: Request, caller: AuthenticatedCaller) -> Response:
     """Stream `changed` whenever renders, files, transcriptions or runs appear, change or end."""
-    place = take_stream_place(request, caller)
+    places: sse.StreamPlaces = request.app.state.activity_places
+    place = places.take(
+        caller, per_key=MAX_STREAMS_PER_USER, per_organization=MAX_STREAMS_PER_ORGANIZATION
+    )
     notifications = services_of(request).notifications
     return sse.stream_response(_events(notifications, caller.organization.id, request), place)
 
@@ -35,7 +45,8 @@ async def follow_activity(request: Request, caller: AuthenticatedCaller) -> Resp
 async def _events(
     notifications: Notifications, organization_id: OrganizationId, request: Request
 ) -> AsyncGenerator[bytes, None]:
-    async with notifications.follow(f"organization:{organization_id}") as follower:
+    topics = {f"organization:{organization_id}:{kind}": kind for kind in KINDS}
+    async with notifications.follow(*topics) as follower:
         # A page that has just connected again does not know what it has missed.
         yield sse.event("changed", {})
         checked_at_s = time.monotonic()
@@ -48,6 +59,9 @@ async def _events(
                     yield sse.error_event(error.message)
                     return
                 checked_at_s = time.monotonic()
-            yield sse.event("changed" if is_changed else "heartbeat", {})
             if is_changed:
+                kinds = sorted(topics[topic] for topic in follower.take_topics())
+                yield sse.event("changed", {"kinds": kinds})
                 await asyncio.sleep(PAUSE_S)
+            else:
+                yield sse.event("heartbeat", {})
