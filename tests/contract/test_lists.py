@@ -1,9 +1,15 @@
 """Lists of files and renders: newest first, in pages, of one organization."""
 
 import base64
+import json
+from datetime import timedelta
+from typing import Any, cast
+from uuid import UUID
 
 import pytest
 
+from framekiln.db.newest_rows import NewestPage, RowPosition, list_newest_rows
+from framekiln.db.pool import Connection
 from tests.support.app import AppHarness
 from tests.support.uploads import FILES
 
@@ -57,3 +63,59 @@ async def test_other_organizations_are_not_listed(app: AppHarness) -> None:
     other = (await app.other_organization()).client
     assert (await other.get(FILES)).json() == {"files": [], "next_cursor": None}
     assert (await other.get(RENDERS)).json() == {"renders": [], "next_cursor": None}
+
+
+async def test_pages_of_100000_renders_are_read_by_index(app: AppHarness) -> None:
+    """Wherever a page begins, it costs as much as the first one."""
+    owner = await app.other_organization()
+    first = (await owner.client.post(RENDERS, json={"html": "<p>"})).json()["id"]
+    database = app.services.database
+    async with database.transaction() as connection:
+        await connection.execute(
+            """
+            INSERT INTO render (id, organization_id, status, source_key, source_kind, metadata,
+                output, slice_ms, created_at)
+            SELECT gen_random_uuid(), organization_id, 'failed', source_key, source_kind, metadata,
+                output, slice_ms, created_at - number * interval '1 second'
+            FROM render, generate_series(1, 100000) AS number WHERE id = %s
+            """,
+            (first,),
+        )
+        await connection.execute("ANALYZE render")
+    seen, cursor = 0, None
+    for _ in range(3):
+        params = {"limit": 100} | ({"cursor": cursor} if cursor else {})
+        page = (await owner.client.get(RENDERS, params=params)).json()
+        seen, cursor = seen + len(page["renders"]), page["next_cursor"]
+    assert seen == 300
+    async with database.connection() as connection:
+        row = await (
+            await connection.execute(
+                "SELECT organization_id, created_at FROM render WHERE id = %s", (first,)
+            )
+        ).fetchone()
+        assert row is not None
+        middle = RowPosition(row["created_at"] - timedelta(seconds=50_000), UUID(first))
+        for before in (None, middle):
+            plan = await list_newest_rows(
+                cast("Connection", Explained(connection)),
+                "render",
+                row["organization_id"],
+                page=NewestPage(limit=100, before=before),
+                conditions={"source_kind = ANY(%s)": ["html", "bundle"], "status = %s": None},
+            )
+            text = json.dumps(plan)
+            assert "render_newest" in text
+            assert "Seq Scan" not in text
+            assert '"Sort"' not in text
+    await owner.client.aclose()
+
+
+class Explained:
+    """Explains the statements of a connection instead of running them."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def execute(self, statement: Any, values: Any) -> Any:
+        return await self._connection.execute("EXPLAIN (FORMAT JSON) " + statement, values)

@@ -35,9 +35,10 @@ PAGES = (
     "/studio/audit",
     "/studio/settings",
 )
-HARM = "<img src=x onerror=window.__harmed=1><script>window.__harmed=1</script>"
+HARMFUL_IMAGE = "<img src=x onerror=window.__harmed=1>"
+HARM = f"{HARMFUL_IMAGE}<script>window.__harmed=1</script>"
 # What a page says goes to warnings and to the console of its render.
-HARMFUL_PAGE = f"<body><script>console.error({json.dumps(HARM).replace('</', '<\\/')})</script>"
+HARMFUL_PAGE = f"<body><script>console.error({json.dumps(HARMFUL_IMAGE)})</script>"
 GREEN_PAGE = '<body style="margin: 0; background: rgb(0, 160, 60)">'
 
 
@@ -338,7 +339,7 @@ def test_names_of_strangers_are_text_and_never_run(studio: StudioTab, account: A
         assert studio.run("window.__harmed === undefined")
     # A page that fails says so with words of its own.
     studio.open("/studio/playground")
-    studio.write(f"<script>throw new Error({json.dumps(HARM)})</script>")
+    studio.write(f"<script>throw new Error({json.dumps(HARMFUL_IMAGE)})</script>")
     studio.wait("document.querySelector('[role=alert]')?.textContent.includes('onerror=')")
     assert studio.run("window.__harmed === undefined")
     studio.click("Start again")

@@ -173,6 +173,15 @@ class Webhooks:
             )
         return len(subscribers)
 
+    async def test_one(
+        self, organization_id: OrganizationId, subscription_id: SubscriptionId
+    ) -> None:
+        """Send `webhook.test` to one subscription, whatever events it is for."""
+        current = await self.get(organization_id, subscription_id)
+        async with self._database.transaction() as connection:
+            subscription = await self._lock(connection, current)
+            await self._outbox.send_to(connection, [subscription], test_event(subscription))
+
     async def _record(
         self, connection: Connection, change: str, subscription: Subscription
     ) -> None:

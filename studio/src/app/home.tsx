@@ -9,6 +9,8 @@ import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo } from "../lib/router.ts";
 import { Facts, Link, Page, ProblemNote, Show, Status, Time } from "../ui/parts.tsx";
 
+const LATEST = 12;
+const LATEST_FILES = 4;
 const FIRST_FILM = `<style>
   body { margin: 0; background: #10141f; }
   div { width: 120px; height: 120px; background: #ff7a18; border-radius: 24px; animation: move 2s linear; }
@@ -16,41 +18,80 @@ const FIRST_FILM = `<style>
 </style>
 <div></div>`;
 
+interface Activity {
+  kind: string;
+  name: string;
+  to: string;
+  status: string;
+  at: string;
+}
+
+/** What happened last, of all kinds. */
+async function findActivity(): Promise<Activity[]> {
+  const query = { limit: LATEST } as never;
+  const [renders, videos, files, runs] = await Promise.all([
+    request("get", "/api/v1/renders", { query }),
+    request("get", "/v2/videos", { query: { page: 1, per_page: LATEST } }),
+    request("get", "/api/v1/files", { query }),
+    // An organization without pipelines has no runs.
+    request("get", "/api/v1/pipeline-runs", { query }).catch(() => ({ runs: [] })),
+  ]);
+  return [
+    ...renders.renders.map(({ id, status, created_at: at }) => ({
+      ...{ kind: "Render", name: shortId(id), to: pathTo("renders", id), status, at },
+    })),
+    ...videos.data.map(({ id, is_failed, is_ready, timestamp }) => ({
+      ...{ kind: "Video", name: id, to: pathTo("videos", id) },
+      status: is_failed ? "failed" : is_ready ? "ready" : "processing",
+      at: new Date(1000 * (timestamp ?? 0)).toISOString(),
+    })),
+    // Lists of files have no times; the newest come first.
+    ...files.files.slice(0, LATEST_FILES).map(({ id, filename, status }) => ({
+      ...{ kind: "File", name: filename, to: pathTo("files", id), status, at: "" },
+    })),
+    ...runs.runs.map(({ id, status, created_at: at }) => ({
+      ...{ kind: "Run", name: shortId(id), to: pathTo("runs", id), status, at },
+    })),
+  ]
+    .sort((left, right) => right.at.localeCompare(left.at))
+    .slice(0, LATEST + LATEST_FILES);
+}
+
 export function Home(): JSX.Element {
   const now = changesOf("render", "file", "pipeline_run");
-  const renders = useLoad(() => request("get", "/api/v1/renders", { query: { limit: 8 } }), [now]);
+  const activity = useLoad(findActivity, [now]);
   const organization = useLoad(() => request("get", "/api/v1/organization"), [now]);
+  const hasFilm = activity.value?.some(({ kind }) => kind === "Render" || kind === "Video");
   return (
     <Page title="Home">
-      <Show of={renders}>
-        {({ renders: found }) =>
-          found.length === 0 ? (
-            <FirstSteps />
-          ) : (
+      {activity.value && !hasFilm && <FirstSteps />}
+      <Show of={activity}>
+        {(found) =>
+          found.length > 0 && (
             <section class="card">
-              <h2>Latest renders</h2>
+              <h2>Latest activity</h2>
               <div class="scrolled">
                 <table>
                   <thead>
                     <tr>
-                      <th>Render</th>
+                      <th>What</th>
+                      <th>Name</th>
                       <th>Status</th>
                       <th>Created</th>
                     </tr>
                   </thead>
                   <tbody>
-                    {found.map((render) => (
-                      <tr key={render.id}>
+                    {found.map(({ kind, name, to, status, at }) => (
+                      <tr key={to}>
+                        <td>{kind}</td>
                         <td>
-                          <Link to={pathTo("renders", render.id)} class="mono">
-                            {shortId(render.id)}
-                          </Link>
+                          <Link to={to}>{name}</Link>
                         </td>
                         <td>
-                          <Status value={render.status} />
+                          <Status value={status} />
                         </td>
                         <td>
-                          <Time iso={render.created_at} />
+                          <Time iso={at} />
                         </td>
                       </tr>
                     ))}
@@ -92,10 +133,23 @@ function FirstSteps(): JSX.Element {
     <section class="card">
       <h2>First steps</h2>
       <ol class="steps">
-        <li>Make a film from this page, and watch it being made:</li>
+        <li>
+          <Link to={pathTo("playground")}>Try the playground</Link>: write a page and see its frames
+          as you type.
+        </li>
+        <li>
+          <Link to={pathTo("files")}>Upload a film</Link>, if your page needs one: it is used by its
+          id.
+        </li>
+        <li>
+          <Link to={pathTo("settings")}>Make an API key</Link>, so that your programs can do the
+          same.
+        </li>
+        <li>
+          Make a film from this page, and watch it being made:
+          <pre>{FIRST_FILM}</pre>
+        </li>
       </ol>
-      <pre>{FIRST_FILM}</pre>
-      <p />
       <ProblemNote problem={problem} />
       <button type="button" class="primary" onClick={make}>
         Make the film

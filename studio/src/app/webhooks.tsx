@@ -118,6 +118,7 @@ function OneWebhook({ id }: { id: string }): JSX.Element {
   const path = { webhook_id: id };
   const loaded = useLoad(() => request("get", "/api/v1/webhooks/{webhook_id}", { path }), [id]);
   const [version, setVersion] = useState(0);
+  const [tested, setTested] = useState<Delivery | null>(null);
   const action = useAction();
   const load = useCallback(
     async (cursor: string | null) => {
@@ -157,13 +158,16 @@ function OneWebhook({ id }: { id: string }): JSX.Element {
           </button>
           <button
             type="button"
+            disabled={action.isRunning}
             onClick={() =>
-              again(() =>
-                request("post", "/api/v1/test_webhook", { body: { topic: "render.completed" } }),
-              )
+              again(async () => {
+                setTested(null);
+                await request("post", "/api/v1/webhooks/{webhook_id}/test", { path });
+                setTested(await findAnswer(id));
+              })
             }
           >
-            Send a sample
+            Send a test
           </button>
           <button type="button" class="danger" onClick={() => action.run(remove)}>
             Delete
@@ -172,6 +176,7 @@ function OneWebhook({ id }: { id: string }): JSX.Element {
       }
     >
       <ProblemNote problem={action.problem} />
+      {tested && <Answer of={tested} />}
       <Show of={loaded}>
         {(webhook) => (
           <section class="card">
@@ -215,5 +220,35 @@ function OneWebhook({ id }: { id: string }): JSX.Element {
         empty="Nothing was sent yet."
       />
     </Page>
+  );
+}
+
+const ANSWER_POLLS = 40;
+const ANSWER_POLL_MS = 500;
+
+/** The newest test, once its receiver has answered or could not be reached. */
+async function findAnswer(id: string): Promise<Delivery | null> {
+  for (let poll = 0; poll < ANSWER_POLLS; poll++) {
+    const { deliveries } = await request("get", "/api/v1/webhooks/{webhook_id}/deliveries", {
+      path: { webhook_id: id },
+      query: { limit: 5 } as never,
+    });
+    const newest = deliveries.find(({ topic }) => topic === "webhook.test") ?? null;
+    if (newest?.last_attempt) return newest;
+    await new Promise((resolve) => setTimeout(resolve, ANSWER_POLL_MS));
+  }
+  return null;
+}
+
+/** What the receiver said to a test. */
+function Answer({ of: delivery }: { of: Delivery }): JSX.Element {
+  const { status, error, response, duration_ms } = delivery.last_attempt!;
+  const isGood = status !== null && status < 300;
+  return (
+    <div class={`note ${isGood ? "good" : "bad"}`} role="status">
+      {status === null ? "The receiver could not be reached" : `The receiver answered ${status}`}{" "}
+      after {duration_ms} ms{error ? `: ${error}` : "."}
+      {response && <pre>{response}</pre>}
+    </div>
   );
 }

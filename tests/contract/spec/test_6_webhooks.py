@@ -176,6 +176,11 @@ async def test_samples_are_sent_to_matching_webhooks(app: AppHarness, receiver: 
         "webhook.test",
         "file.failed",
     }
+    one = await app.client.post(f"/api/v1/webhooks/{files['id']}/test")
+    assert one.json() == {"message": "webhook.test is on its way"}
+    sent = await delivered(app, files, 4)
+    assert sum(each["topic"] == "webhook.test" for each in sent) == 3
+    assert len(await delivered(app, renders, 5)) == 5
     unknown = await send_sample(app, "render.finished")
     assert (unknown.status_code, unknown.json()["error"]) == (400, "unknown_topic")
     assert unknown.json()["field"] == "topic"

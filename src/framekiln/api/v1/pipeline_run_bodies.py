@@ -110,7 +110,7 @@ class RunList(BaseModel):
     next_cursor: str | None
 
 
-class AttemptInfo(BaseModel):
+class EndpointAttemptInfo(BaseModel):
     """One attempt of an endpoint step."""
 
     step_key: str
@@ -122,7 +122,7 @@ class AttemptInfo(BaseModel):
     ended_at: Instant | None
 
     @classmethod
-    def of(cls, attempt: AttemptTimes) -> "AttemptInfo":
+    def of(cls, attempt: AttemptTimes) -> "EndpointAttemptInfo":
         """Describe an attempt."""
         return cls(
             step_key=attempt.step_key,
@@ -135,10 +135,10 @@ class AttemptInfo(BaseModel):
         )
 
 
-class AttemptList(BaseModel):
+class EndpointAttemptList(BaseModel):
     """The attempts of a run's endpoint steps, oldest first."""
 
-    attempts: list[AttemptInfo]
+    attempts: list[EndpointAttemptInfo]
 
 
 def _run(detail: RunDetail) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from framekiln.api.v1.pipeline_access import (
 from framekiln.api.v1.pipeline_bodies import OutputItem, OutputList
 from framekiln.api.v1.pipeline_pages import RunParameters
 from framekiln.api.v1.pipeline_run_bodies import (
-    AttemptInfo,
-    AttemptList,
+    EndpointAttemptInfo,
+    EndpointAttemptList,
     RunCreated,
     RunInfo,
     RunList,
@@ -68,11 +68,13 @@ async def get_run(request: Request, caller: PipelineCaller, run_id: str) -> RunI
 
 
 @router.get("/pipeline-runs/{run_id}/attempts", summary="List attempts of endpoint steps")
-async def list_attempts(request: Request, caller: PipelineCaller, run_id: str) -> AttemptList:
+async def list_attempts(
+    request: Request, caller: PipelineCaller, run_id: str
+) -> EndpointAttemptList:
     """Return when each request to an endpoint waited, was sent and ended; the latest thousand."""
     runs = services_of(request).pipelines.runs
     found = await runs.attempts(caller.organization.id, _run_id(run_id))
-    return AttemptList(attempts=[AttemptInfo.of(each) for each in found])
+    return EndpointAttemptList(attempts=[EndpointAttemptInfo.of(each) for each in found])
 
 
 @router.post("/pipeline-runs/{run_id}/cancel", summary="Cancel a run")

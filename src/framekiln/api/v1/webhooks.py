@@ -28,7 +28,7 @@ from framekiln.kit.errors import InvalidInput
 from framekiln.kit.ids import ApiKeyId, parse_uuid
 from framekiln.webhooks.errors import DeliveryNotFound, WebhookNotFound
 from framekiln.webhooks.model import DeliveryId, NewSubscription, SubscriptionId
-from framekiln.webhooks.topics import TOPICS, check_patterns
+from framekiln.webhooks.topics import TOPICS, WEBHOOK_TEST, check_patterns
 
 router = APIRouter(prefix="/api/v1", tags=["webhooks"], route_class=WarningRoute)
 
@@ -176,6 +176,16 @@ async def redeliver(
 async def list_topics(caller: AuthenticatedCaller) -> TopicList:
     """Return all topics, with a sample of each."""
     return TopicList(topics=[TopicInfo.of(topic) for topic in TOPICS.values()])
+
+
+@router.post("/webhooks/{webhook_id}/test", summary="Send a test to one webhook")
+async def test_one_webhook(
+    request: Request, caller: AuthenticatedCaller, webhook_id: str
+) -> Message:
+    """Send `webhook.test` to this webhook; its log of deliveries has the answer."""
+    found = _webhook_id(webhook_id)
+    await services_of(request).webhooks.test_one(caller.organization.id, found)
+    return Message(message=f"{WEBHOOK_TEST} is on its way")
 
 
 @router.post("/test_webhook", openapi_extra=json_body(TestWebhook), summary="Send a sample event")
