@@ -5,12 +5,23 @@ import { Retry } from "./connection.ts";
 import { ServiceUnreachable } from "./errors.ts";
 import { readEvents } from "./events.ts";
 import { Part } from "./part.ts";
-import type { JsonBody } from "./part.ts";
+import type { Filter, Item, JsonBody } from "./part.ts";
 
 export class Organization extends Part {
   /** Returns the organization; a wrong key throws. */
   get(): Promise<ResultOf<"get", "/api/v1/organization">> {
     return this.connection.request("get", "/api/v1/organization");
+  }
+
+  /** Returns what the organization used on each of the last days, oldest first. */
+  async usage(days = 30): Promise<ResultOf<"get", "/api/v1/organization/usage">["days"]> {
+    const query = { days };
+    return (await this.connection.request("get", "/api/v1/organization/usage", { query })).days;
+  }
+
+  /** Yields who changed what, newest first. */
+  auditLog(query: Filter<"/api/v1/audit"> = {}): AsyncGenerator<Item<"/api/v1/audit">> {
+    return this.items("/api/v1/audit", "events", { query });
   }
 
   /** Yields whenever anything may have changed: at once, and after a broken connection too. */

@@ -53,6 +53,13 @@ export class Pipelines extends Part {
     });
   }
 
+  /** Checks a definition without storing it. */
+  validate(
+    body: JsonBody<"/api/v1/pipelines/validate">,
+  ): Promise<ResultOf<"post", "/api/v1/pipelines/validate">> {
+    return this.connection.request("post", "/api/v1/pipelines/validate", { body } as never);
+  }
+
   version(
     id: string,
     number: number,

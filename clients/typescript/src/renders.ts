@@ -61,6 +61,27 @@ export class Renders extends Part {
     return (await this.media(`/api/v1/renders/${id}/source`)).text();
   }
 
+  /** Returns what a render was asked to be: size, rate, length, output, data. */
+  request(id: string): Promise<ResultOf<"get", "/api/v1/renders/{render_id}/request">> {
+    const path = { render_id: id };
+    return this.connection.request("get", "/api/v1/renders/{render_id}/request", { path });
+  }
+
+  /** Returns the slices of a render, each with its progress, method, times and console. */
+  async slices(
+    id: string,
+  ): Promise<ResultOf<"get", "/api/v1/renders/{render_id}/slices">["slices"]> {
+    const path = { render_id: id };
+    const found = this.connection.request("get", "/api/v1/renders/{render_id}/slices", { path });
+    return (await found).slices;
+  }
+
+  /** Creates a render with the composition, data and settings of another. */
+  repeat(id: string): Promise<ResultOf<"post", "/api/v1/renders/{render_id}/again">> {
+    const path = { render_id: id };
+    return this.connection.request("post", "/api/v1/renders/{render_id}/again", { path });
+  }
+
   async delete(id: string): Promise<void> {
     await this.connection.send(`/api/v1/renders/${id}`, { method: "DELETE" });
   }

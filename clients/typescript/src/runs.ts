@@ -44,6 +44,15 @@ export class Runs extends Part {
     return this.poll(read, (run) => !["pending", "running"].includes(run.status), signal);
   }
 
+  /** Returns the attempts of endpoint steps: when each waited, was sent and ended. */
+  async attempts(
+    id: string,
+  ): Promise<ResultOf<"get", "/api/v1/pipeline-runs/{run_id}/attempts">["attempts"]> {
+    const path = { run_id: id };
+    const address = "/api/v1/pipeline-runs/{run_id}/attempts";
+    return (await this.connection.request("get", address, { path })).attempts;
+  }
+
   cancel(id: string): Promise<ResultOf<"post", "/api/v1/pipeline-runs/{run_id}/cancel">> {
     const path = { run_id: id };
     return this.connection.request("post", "/api/v1/pipeline-runs/{run_id}/cancel", { path });
@@ -85,5 +94,11 @@ export class Batches extends Part {
   /** Yields batches, newest first. */
   list(): AsyncGenerator<Item<"/api/v1/pipeline-batches">> {
     return this.items("/api/v1/pipeline-batches", "batches");
+  }
+
+  /** Cancels the runs of a batch that have not ended. */
+  cancel(id: string): Promise<ResultOf<"post", "/api/v1/pipeline-batches/{batch_id}/cancel">> {
+    const path = { batch_id: id };
+    return this.connection.request("post", "/api/v1/pipeline-batches/{batch_id}/cancel", { path });
   }
 }

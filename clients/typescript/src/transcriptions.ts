@@ -8,6 +8,9 @@ import type { Filter, Item, JsonBody, WaitOptions } from "./part.ts";
 export type Transcription = ResultOf<"get", "/api/v1/transcriptions/{transcription_id}">;
 type Started = ResultOf<"post", "/api/v1/files/{file_id}/transcribe">;
 
+const CORRECTIONS = "/api/v1/transcriptions/{transcription_id}/corrections";
+const CORRECTION = "/api/v1/transcriptions/{transcription_id}/corrections/{start_ms}";
+
 export class Transcriptions extends Part {
   /** Transcribes a track of a file, by default the first audio track. */
   create(
@@ -64,5 +67,27 @@ export class Transcriptions extends Part {
       "/api/v1/transcriptions/{transcription_id}/fragments/{number}",
       { path: { transcription_id: id, number: String(number) } },
     );
+  }
+
+  /** Returns what people have corrected in the track, in order of time. */
+  async corrections(id: string): Promise<ResultOf<"get", typeof CORRECTIONS>["corrections"]> {
+    const path = { transcription_id: id };
+    return (await this.connection.request("get", CORRECTIONS, { path })).corrections;
+  }
+
+  /** Replaces the words of a span; a new transcription keeps this. */
+  correct(
+    id: string,
+    startMs: number,
+    body: JsonBody<typeof CORRECTION, "put">,
+  ): Promise<ResultOf<"put", typeof CORRECTION>> {
+    const path = { transcription_id: id, start_ms: startMs };
+    return this.connection.request("put", CORRECTION, { path, body });
+  }
+
+  /** Deletes a correction, and returns what it was. */
+  deleteCorrection(id: string, startMs: number): Promise<ResultOf<"delete", typeof CORRECTION>> {
+    const path = { transcription_id: id, start_ms: startMs };
+    return this.connection.request("delete", CORRECTION, { path });
   }
 }

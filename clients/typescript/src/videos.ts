@@ -31,6 +31,12 @@ export class Videos extends Part {
     return this.connection.request("get", "/v2/videos/{video_id}", { path: { video_id: id } });
   }
 
+  /** Returns the layer config of a video, with data filled in and defaults. */
+  async config(id: string): Promise<Record<string, unknown>> {
+    const response = await this.media(`/v2/videos/${id}/config`);
+    return (await response.json()) as Record<string, unknown>;
+  }
+
   /** Yields videos, newest first. */
   list(): AsyncGenerator<Video> {
     return this.numberedItems("/v2/videos");

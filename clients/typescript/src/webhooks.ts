@@ -62,6 +62,12 @@ export class Webhooks extends Part {
     return this.connection.request("post", "/api/v1/test_webhook", { body: { topic } as never });
   }
 
+  /** Sends `webhook.test` to one webhook, whatever it subscribes to. */
+  testOne(id: string): Promise<ResultOf<"post", "/api/v1/webhooks/{webhook_id}/test">> {
+    const path = { webhook_id: id };
+    return this.connection.request("post", "/api/v1/webhooks/{webhook_id}/test", { path });
+  }
+
   /** Returns all topics, with a sample of each. */
   async topics(): Promise<ResultOf<"get", "/api/v1/webhook-topics">["topics"]> {
     return (await this.connection.request("get", "/api/v1/webhook-topics")).topics;

@@ -4,7 +4,17 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from framekiln.client.model import RemoteOrganization
-from framekiln.client.operations import Connection_co, Follow, RemotePart, Steps, operation, retried
+from framekiln.client.operations import (
+    Connection_co,
+    Follow,
+    Items,
+    RemotePart,
+    Steps,
+    listing,
+    operation,
+    retried,
+)
+from framekiln.client.responses import Json
 
 _ORGANIZATION: Final = "/api/v1/organization"
 
@@ -16,6 +26,17 @@ class RemoteOrganizationPart(RemotePart[Connection_co]):
     def get(self) -> Steps[RemoteOrganization]:
         """Return the organization; with a wrong key, raise `ServiceRefused`."""
         return RemoteOrganization.of((yield from self._read("GET", _ORGANIZATION)))
+
+    @operation
+    def usage(self, days: int = 30) -> Steps[tuple[Json, ...]]:
+        """Return what the organization used on each of the last days, oldest first."""
+        raw = yield from self._read("GET", f"{_ORGANIZATION}/usage", params={"days": days})
+        return tuple(raw["days"])
+
+    @listing
+    def audit_log(self, /, **filters: str) -> Items[Json]:
+        """Yield who changed what, newest first; the filters are those of GET /api/v1/audit."""
+        return self._items("/api/v1/audit", "events", dict, **filters)
 
     @operation
     def follow(self, on_change: Callable[[], bool]) -> Steps[None]:

@@ -91,6 +91,11 @@ class RemotePipelines(RemotePart[Connection_co]):
         warnings = raw.get("warnings", [])
         return RemoteVersion.of({**raw["version"], "warnings": warnings}), raw["created"]
 
+    @operation
+    def validate(self, definition: Mapping[str, Any]) -> Steps[Json]:
+        """Check a definition without storing it: return `valid`, `issues` and `warnings`."""
+        return (yield from self._read("POST", f"{_PIPELINES}/validate", json=definition))
+
     @listing
     def versions(self, pipeline_id: str) -> Items[RemoteVersion]:
         """Yield the versions of a pipeline, newest first."""
@@ -144,6 +149,12 @@ class RemoteRuns(RemotePart[Connection_co]):
     def list(self, /, **query: Any) -> Items[RemoteRun]:
         """Yield runs, newest first; filter by `status`, `pipeline_id`, `file_id`, `batch_id`."""
         return self._items(_RUNS, "runs", RemoteRun.of, **query)
+
+    @operation
+    def attempts(self, run_id: str) -> Steps[tuple[Json, ...]]:
+        """Return the attempts of endpoint steps: when each waited, was sent and ended."""
+        raw = yield from self._read("GET", f"{_RUNS}/{run_id}/attempts")
+        return tuple(raw["attempts"])
 
     @operation
     def cancel(self, run_id: str) -> Steps[RemoteRun]:
@@ -217,6 +228,11 @@ class RemoteBatches(RemotePart[Connection_co]):
     def list(self) -> Items[RemoteBatch]:
         """Yield batches, newest first."""
         return self._items(_BATCHES, "batches", RemoteBatch.of)
+
+    @operation
+    def cancel(self, batch_id: str) -> Steps[RemoteBatch]:
+        """Cancel the runs of a batch that have not ended. Idempotent."""
+        return RemoteBatch.of((yield from self._read("POST", f"{_BATCHES}/{batch_id}/cancel")))
 
 
 _REVIEWS: Final = "/api/v1/pipeline-reviews"

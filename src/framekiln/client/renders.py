@@ -17,7 +17,7 @@ from framekiln.client.operations import (
     listing,
     operation,
 )
-from framekiln.client.responses import OnFraction
+from framekiln.client.responses import Json, OnFraction
 
 _RENDERS: Final = "/api/v1/renders"
 _NOT_FOUND: Final = 404
@@ -81,6 +81,24 @@ class RemoteRenders(RemotePart[Connection_co]):
     def source(self, render_id: str) -> Steps[str]:
         """Return the HTML of a render."""
         return (yield from self._request("GET", f"{_RENDERS}/{render_id}/source")).text
+
+    @operation
+    def request(self, render_id: str) -> Steps[Json]:
+        """Return what a render was asked to be: size, rate, length, output, data."""
+        return (yield from self._read("GET", f"{_RENDERS}/{render_id}/request"))
+
+    @operation
+    def slices(self, render_id: str) -> Steps[tuple[Json, ...]]:
+        """Return the slices of a render, each with its progress, method, times and console."""
+        raw = yield from self._read("GET", f"{_RENDERS}/{render_id}/slices")
+        return tuple(raw["slices"])
+
+    @operation
+    def repeat(self, render_id: str) -> Steps[RemoteRender]:
+        """Create a render with the composition, data and settings of another."""
+        # Without retries: a second attempt could create a second render.
+        path = f"{_RENDERS}/{render_id}/again"
+        return RemoteRender.of((yield from self._read_once("POST", path)))
 
     @operation
     def get(self, render_id: str) -> Steps[RemoteRender]:

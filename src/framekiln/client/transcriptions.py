@@ -63,3 +63,24 @@ class RemoteTranscriptions(RemotePart[Connection_co]):
         """Return the words of one slice, also while others are being recognized."""
         path = f"{_TRANSCRIPTIONS}/{transcription_id}/fragments/{number}"
         return (yield from self._read("GET", path))
+
+    @operation
+    def corrections(self, transcription_id: str) -> Steps[tuple[Json, ...]]:
+        """Return what people have corrected in the track, in order of time."""
+        raw = yield from self._read("GET", f"{_TRANSCRIPTIONS}/{transcription_id}/corrections")
+        return tuple(raw["corrections"])
+
+    @operation
+    def correct(
+        self, transcription_id: str, start_ms: int, *, end_ms: int, text: str
+    ) -> Steps[Json]:
+        """Replace the words of a span; a new transcription keeps this."""
+        path = f"{_TRANSCRIPTIONS}/{transcription_id}/corrections/{start_ms}"
+        return (yield from self._read("PUT", path, json={"end_ms": end_ms, "text": text}))
+
+    @operation
+    def delete_correction(self, transcription_id: str, start_ms: int) -> Steps[Json]:
+        """Delete a correction, and return what it was."""
+        path = f"{_TRANSCRIPTIONS}/{transcription_id}/corrections/{start_ms}"
+        # Without retries: after a deletion, a second attempt gets an error.
+        return (yield from self._read_once("DELETE", path))

@@ -113,6 +113,11 @@ class RemoteVideos(RemotePart[Connection_co]):
         return (yield from self._request("GET", path, params=query)).content
 
     @operation
+    def config(self, video_id: str) -> Steps[Json]:
+        """Return the layer config of a video, with data filled in and defaults."""
+        return (yield from self._read("GET", f"{_VIDEOS}/{video_id}/config"))
+
+    @operation
     def poster(
         self,
         video_id: str,

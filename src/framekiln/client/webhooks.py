@@ -88,6 +88,13 @@ class RemoteWebhooks(RemotePart[Connection_co]):
         raw = yield from self._read_once("POST", "/api/v1/test_webhook", json={"topic": topic})
         return str(raw["message"])
 
+    @operation
+    def test_one(self, webhook_id: str) -> Steps[str]:
+        """Send `webhook.test` to one webhook, whatever it subscribes to; return the response."""
+        # Without retries: a second attempt would be a second event.
+        raw = yield from self._read_once("POST", f"/api/v1/webhooks/{webhook_id}/test")
+        return str(raw["message"])
+
     @listing
     def topics(self) -> Items[Json]:
         """Yield all topics, with `meaning` and a `sample` of each."""
