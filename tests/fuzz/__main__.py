@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from tests.fuzz.targets import FuzzTarget, all_targets
 from tests.fuzz.watchdog import Watchdog, noted_input
 
-EXAMPLES_A_ROUND = 200
+EXAMPLES_A_ROUND = 50
 
 
 def fuzz(target: FuzzTarget, seconds: float, watchdog: Watchdog) -> int:
