@@ -20,7 +20,7 @@ from tests.support.browser_tab import BrowserTab, open_tab
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames
-from tests.support.service import Account
+from tests.support.service import Account, Service
 from tests.support.timeouts import TIMEOUT_S
 
 CLIP = Clip(fps=Fraction(30000, 1001), duration_s=Fraction(2), variable_rate=True, b_frames=2)
@@ -274,6 +274,27 @@ def check_hidden(account: Account, decided: Any, box: Any, films: Films) -> None
     last = max(at for at, number in enumerate(NUMBERS) if number <= NUMBERS[2] + CLIP.fps)
     shown, others = changes[2 : last + 1], [*changes[:2], *changes[last + 2 :]]
     assert min(shown) > 2 * max(others), changes
+
+
+def test_a_link_of_another_organization_logs_nobody_out_without_asking(
+    account: Account, task: Any, browser: ReviewTab, shared_service: Service
+) -> None:
+    made = account.http.post(f"/api/v1/pipeline-reviews/{task['id']}/links", json={})
+    logged_in = "(document.querySelector('nav .who') !== null)"
+    with shared_service.open_account("logged in elsewhere") as other:
+        browser.tab.open("about:blank")
+        browser.tab.open(other.login_link())
+        browser.wait(logged_in)
+        for answer in ("Stay logged in", "Log out and open the link"):
+            browser.tab.open("about:blank")
+            browser.tab.open(made.json()["url"])
+            browser.wait("document.body.innerText.includes('Open the review link?')")
+            browser.click(answer)
+            if answer == "Stay logged in":
+                browser.wait(logged_in)
+        browser.wait_frame(0)
+        assert browser.tab.run(f"!{logged_in}")
+    assert browser.errors == []
 
 
 def test_a_rejection_has_its_reason_and_a_wrong_box_the_message_of_the_service(
