@@ -1,4 +1,4 @@
-"""Pages that throw, hang, leave or reach out: a right film or a clear reason, and soon.
+"""Pages that throw, hang or leave: a right film or a clear reason, and soon.
 
 All share one warm browser, as the pages of a worker do: whatever one page did, the next is filmed.
 """
@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from framekiln.capture.browser import Browser, open_browser
 from framekiln.capture.errors import (
     BrowserTimeout,
     PageBlocked,
@@ -21,13 +20,6 @@ from framekiln.engine.film import make_film
 from framekiln.engine.film_order import FilmLimits, FilmOrder
 from tests.support.timeouts import increasing_limits
 from tests.support.warm_films import BLUE, BrowserHarness
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A Chromium of its own: pages here do harm."""
-    with open_browser() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
