@@ -20,6 +20,7 @@ MAX_BLOCK: Final = 8.0
 neighbours: Chromium moves glyphs to whole rows of pixels, so text may lie one pixel apart.
 """
 
+_VERY_CLOSE: Final = 0.995
 _SEED: Final = 15
 _RANDOM_FRAMES: Final = 3
 _MAX_BOUNDARIES: Final = 12
@@ -57,14 +58,16 @@ def compare(composed: Picture, filmed: Pixels) -> Likeness:
     """Compare a composed frame with Chromium's, in the planes that are encoded.
 
     Planes of a video may hold colours that screens, and so Chromium, cannot show: frames that are
-    not close are compared once more with these brought to the nearest that can be seen.
+    not very close are compared once more with these brought to the nearest that can be seen.
     """
     height, width = filmed.shape[:2]
     theirs = Planes.empty(width, height)
     bgra_to_yuv420(filmed, theirs)
     ours = Planes(composed.y, composed.u, composed.v)
     likeness = _likeness(ours, theirs)
-    return likeness if likeness.is_close else _likeness(_seen(ours), _seen(theirs))
+    if likeness.ssim >= _VERY_CLOSE and likeness.is_close:
+        return likeness
+    return _likeness(_seen(ours), _seen(theirs))
 
 
 def _likeness(ours: Planes, theirs: Planes) -> Likeness:
