@@ -106,7 +106,7 @@ def test_a_transcript_is_corrected_and_undone(studio: StudioTab, account: Accoun
     assert studio.run("window.__harmed === undefined")
     [made] = account.http.get("/api/v1/transcriptions").json()["transcriptions"]
     path = f"/api/v1/transcriptions/{made['id']}"
-    assert HARM in account.http.get(f"{path}.srt").text
+    assert "onerror=window.__harmed=1>" in account.http.get(f"{path}.srt").text
     studio.click("Undo")
     studio.wait("!document.querySelector('.transcript .tag')")
     assert account.http.get(f"{path}/corrections").json() == {"corrections": []}

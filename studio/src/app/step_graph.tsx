@@ -51,7 +51,6 @@ export function StepGraph(properties: Properties): JSX.Element {
           role: "button",
           // In SVG the names of attributes keep their letters.
           tabindex: 0,
-          "aria-label": `${key} ${steps[key]?.type}${wrong.has(key) ? " has issues" : ""}`,
           "aria-pressed": key === selected,
           onClick: () => onSelect(key),
           onKeyDown: (event: KeyboardEvent) => {
@@ -112,6 +111,7 @@ export function StepGraph(properties: Properties): JSX.Element {
             transform={`translate(${x(column)},${y(row)})`}
             {...editing(key)}
           >
+            {wrong.has(key) && <title>{key} has issues</title>}
             <rect width={WIDTH_PX} height={HEIGHT_PX} rx="8" />
             <text x="10" y="19">
               {key}
