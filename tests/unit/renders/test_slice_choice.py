@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framekiln.renders.worker import choose_slice
+from framekiln.renders.slice_choice import choose_slice
 
 
 @pytest.mark.parametrize(
