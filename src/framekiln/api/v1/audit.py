@@ -1,16 +1,32 @@
 """GET /api/v1/audit: who changed what in the organization, for its owners and for API keys."""
 
+import re
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field
 
 from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.v1.pages import ListQuery
 from framekiln.audit.model import ActorType, AuditEvent, AuditFilter
 
 router = APIRouter(prefix="/api/v1", tags=["organization"])
+
+
+_RFC3339: Final = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE
+)
+
+
+def _check_instant(text: object) -> object:
+    """Refuse what pydantic would read as a number of seconds."""
+    if not isinstance(text, str) or not _RFC3339.fullmatch(text):
+        raise ValueError("must be a time with a zone, such as 2026-11-18T09:30:00Z")
+    return text
+
+
+Instant = Annotated[AwareDatetime, BeforeValidator(_check_instant)]
 
 
 class AuditQuery(ListQuery):
@@ -27,8 +43,8 @@ class AuditQuery(ListQuery):
         description="The e-mail address or the id of a user, or the name or the id of a key.",
     )
     resource: str | None = Field(default=None, max_length=300, description="The id of a resource.")
-    since: AwareDatetime | None = Field(default=None, description="The first time, with a zone.")
-    until: AwareDatetime | None = Field(default=None, description="The end, with a zone.")
+    since: Instant | None = Field(default=None, description="The first time, with a zone.")
+    until: Instant | None = Field(default=None, description="The end, with a zone.")
 
     @property
     def filter(self) -> AuditFilter:
