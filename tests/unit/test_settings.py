@@ -37,6 +37,7 @@ def test_every_setting_has_its_variable(monkeypatch: pytest.MonkeyPatch) -> None
         "FRAMEKILN_FETCH_CA_FILE": "/etc/kiln/ca.pem",
         "FRAMEKILN_CONFINED_CHILDREN": "8",
         "FRAMEKILN_CONFINED_MEMORY_MIB": "2048",
+        "FRAMEKILN_AUDIT_DAYS": "30",
         "FRAMEKILN_RENDER_SLOTS": "3",
         "FRAMEKILN_RENDER_TIMEOUT_S": "60",
         "FRAMEKILN_SETTLE_TIMEOUT_S": "5",
