@@ -72,7 +72,7 @@ COMMANDS: Final = {
     "migrate": CommandEntry(
         "processes:migrate", "Apply the migrations of this version to the database."
     ),
-    "keys": CommandEntry("keys:app", "Create, list and revoke API keys."),
+    "keys": CommandEntry("keys:app", "Create, list, rotate and revoke API keys."),
     "orgs": CommandEntry("orgs:app", "Manage organizations and their quotas."),
     "users": CommandEntry("users:app", "Manage users and their passwords."),
     "jobs": CommandEntry("jobs:app", "List, retry and cancel jobs."),

@@ -110,7 +110,7 @@ def complete(*words: str) -> set[str]:
 
 def test_shells_complete_commands_and_options() -> None:
     assert complete("re") == {"render", "renders", "reviews"}
-    assert complete("keys", "") == {"create", "list", "revoke"}
+    assert complete("keys", "") == {"create", "list", "revoke", "rotate"}
     assert complete("render", "--data") == {"--data", "--data-file"}
 
 
