@@ -219,7 +219,7 @@ def test_a_pipeline_is_drawn_run_and_followed(studio: StudioTab) -> None:
 
 
 def edit_the_graph(studio: StudioTab) -> None:
-    """Add a step, set it wrongly, and delete it, with keys alone; connect two with the mouse."""
+    """Add a step, set it wrongly, and delete it, and connect two."""
     studio.run("document.querySelectorAll('.graph g')[1].focus()")
     studio.press("Enter")
     studio.choose("Type of a new step", "sample_frames")
@@ -234,7 +234,7 @@ def edit_the_graph(studio: StudioTab) -> None:
     check_page(studio)
     arrows = "document.querySelectorAll('.graph path').length"
     assert studio.run(arrows) == 2
-    studio.drag(".graph g:nth-of-type(1)", ".graph g:nth-of-type(3)")
+    studio.run("document.querySelector('fieldset input:not(:checked)').click()")
     studio.wait(f"{arrows} === 3")
     studio.run("document.querySelectorAll('.graph g')[2].focus()")
     studio.press("Delete")
@@ -318,8 +318,10 @@ def test_names_of_strangers_are_text_and_never_run(studio: StudioTab, account: A
     pipeline = account.http.post(
         "/api/v1/pipelines", json={"name": HARM, "definition": {"steps": {"a": {"type": "probe"}}}}
     ).json()
-    config = {"dimensions": {"width": 64, "height": 64}, "duration": 1, "layers": []}
-    template = account.http.post("/v2/templates", json={"config": config, "name": HARM}).json()
+    layer = {"id": "t", "type": "text", "text": {"text": "Hello"}}
+    config = {"dimensions": {"width": 64, "height": 64}, "duration": 1, "layers": [layer]}
+    body = {"name": HARM, "inputs": {}, "config": config}
+    template = account.http.post("/v2/templates", json=body).json()
     hook = {"url": f"https://93.184.215.14/?q={HARM}", "events": ["*"]}
     webhook = account.http.post("/api/v1/webhooks", json=hook).json()
     shown = (
@@ -329,7 +331,7 @@ def test_names_of_strangers_are_text_and_never_run(studio: StudioTab, account: A
         ("/studio/pipelines", HARM),
         (f"/studio/pipelines/{pipeline['id']}", HARM),
         ("/studio/templates", HARM),
-        (f"/studio/templates/{template['id']}", HARM),
+        (f"/studio/templates/{template['data']['id']}", HARM),
         ("/studio/webhooks", "93.184.215.14"),
         (f"/studio/webhooks/{webhook['id']}", "93.184.215.14"),
     )

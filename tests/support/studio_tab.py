@@ -95,28 +95,6 @@ class StudioTab:
         for kind in ("keyDown", "keyUp"):
             self.tab.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, **text, **options)
 
-    def drag(self, start: str, end: str) -> None:
-        """Drag the mouse from the middle of one element to that of another."""
-        middle = (
-            "(() => { const box = document.querySelector(%s).getBoundingClientRect();"
-            " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
-        )
-        first, last = (self.run(middle % json.dumps(each)) for each in (start, end))
-        for kind, (x, y) in (
-            ("mousePressed", first),
-            ("mouseMoved", last),
-            ("mouseReleased", last),
-        ):
-            self.tab.call(
-                "Input.dispatchMouseEvent",
-                type=kind,
-                x=x,
-                y=y,
-                button="left",
-                buttons=1,
-                clickCount=1,
-            )
-
     def write(self, text: str) -> None:
         """Replace the text of the page's editor."""
         content = "document.querySelector('.editor')?.shadowRoot?.querySelector('.cm-content')"
