@@ -22,6 +22,12 @@ test("only objects with steps are definitions", () => {
   assert.deepEqual(readDefinition(JSON.stringify(TWO)), TWO);
 });
 
+test("a step whose needs are no list of names is not drawn while it is typed", () => {
+  for (const needs of ['"look"', "[1]", "null", "{}"]) {
+    assert.equal(readDefinition(`{"steps": {"a": {"type": "probe", "needs": ${needs}}}}`), null);
+  }
+});
+
 test("a new step gets a free name and needs the chosen one", () => {
   const [once] = addStep(TWO, "probe", null);
   const [twice, key] = addStep(once, "probe", "cuts");

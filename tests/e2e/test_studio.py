@@ -320,7 +320,7 @@ def test_names_of_strangers_are_text_and_never_run(studio: StudioTab, account: A
     ).json()
     layer = {"id": "t", "type": "text", "text": {"text": "Hello"}}
     config = {"dimensions": {"width": 64, "height": 64}, "duration": 1, "layers": [layer]}
-    body = {"name": HARM, "inputs": {}, "config": config}
+    body = {"name": HARM, "inputs": {}, "default_values": {}, "config": config}
     template = account.http.post("/v2/templates", json=body).json()
     hook = {"url": f"https://93.184.215.14/?q={HARM}", "events": ["*"]}
     webhook = account.http.post("/api/v1/webhooks", json=hook).json()

@@ -19,13 +19,17 @@ export function readDefinition(text: string): Definition | null {
     const value = JSON.parse(text) as Partial<Definition> | null;
     const steps = value?.steps;
     const isMap = typeof steps === "object" && steps !== null && !Array.isArray(steps);
-    if (!isMap || !Object.values(steps).every((each) => typeof each === "object" && each)) {
-      return null;
-    }
-    return value as Definition;
+    return isMap && Object.values(steps).every(isStep) ? (value as Definition) : null;
   } catch {
     return null;
   }
+}
+
+/** Whether it can be drawn: while it is typed, it may be anything. */
+function isStep(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const { needs = [] } = value as { needs?: unknown };
+  return Array.isArray(needs) && needs.every((need) => typeof need === "string");
 }
 
 export function writeDefinition(definition: Definition): string {
