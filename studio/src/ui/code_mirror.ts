@@ -4,7 +4,7 @@ import { html } from "@codemirror/lang-html";
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { json, jsonParseLinter } from "@codemirror/lang-json";
 import { forceLinting, linter, lintGutter, type Diagnostic } from "@codemirror/lint";
-import { EditorState, StateEffect } from "@codemirror/state";
+import { Annotation, EditorState, StateEffect } from "@codemirror/state";
 import { basicSetup, EditorView } from "codemirror";
 import { tags } from "@lezer/highlight";
 import { VOCABULARY } from "../../../runtime/src/elements/vocabulary.ts";
@@ -17,6 +17,11 @@ export interface EditorHandle {
   close: () => void;
 }
 
+/**
+ * The page has set the text, and knows it. Telling it would let two changes that follow each other
+ * closely replace one another without end.
+ */
+const SET_BY_PAGE = Annotation.define<true>();
 /** The marks of the service have changed. */
 const MARKED = StateEffect.define<null>();
 
@@ -100,7 +105,8 @@ export function openEditor(
     EditorView.lineWrapping,
     EditorView.contentAttributes.of({ "aria-label": label }),
     EditorView.updateListener.of((update) => {
-      if (update.docChanged) onChange(update.state.doc.toString());
+      const isOwn = update.transactions.some((each) => each.annotation(SET_BY_PAGE));
+      if (update.docChanged && !isOwn) onChange(update.state.doc.toString());
     }),
   ];
   const parent = document.createElement("div");
@@ -117,7 +123,8 @@ export function openEditor(
     set: (text) => {
       const { doc } = view.state;
       if (text !== doc.toString()) {
-        view.dispatch({ changes: { from: 0, to: doc.length, insert: text } });
+        const changes = { from: 0, to: doc.length, insert: text };
+        view.dispatch({ changes, annotations: SET_BY_PAGE.of(true) });
       }
     },
     mark: (marks) => {
