@@ -362,4 +362,6 @@ async def test_repeated_requests_of_a_page_reach_the_server_once(
     info = await app.render(html, **SMALL)
     assert info["status"] == "complete"
     assert media.asked_since(before) == ["/gone-data.json"]
-    assert len(info["warnings"]) == 1
+    late, missing = info["warnings"]
+    assert late.startswith(f"a script requested {url} after frame 0")
+    assert missing.startswith(f"{url} could not be used")

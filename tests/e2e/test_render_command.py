@@ -194,7 +194,7 @@ def test_a_page_without_a_duration_names_the_option_that_sets_it(tmp_path: Path)
     assert (result.exit_code, result.stdout) == (1, "")
     problem = json.loads(result.stderr)
     assert problem["error"] == "duration_unknown"
-    assert problem["message"].startswith("no --duration-ms was given, and the page has neither")
+    assert problem["message"].startswith("the length is unknown: no --duration-ms was given")
     assert "data-duration-ms" in problem["message"]
 
 

@@ -27,8 +27,13 @@ from framekiln.identity.errors import (
     OrganizationNotFound,
 )
 from framekiln.identity.keys import make_key
+from framekiln.identity.members import Members
 from framekiln.identity.model import IssuedKey
+from framekiln.identity.passwords import Passwords
 from framekiln.identity.service import CACHE_FOR, Identity
+from framekiln.identity.sessions import Sessions
+from framekiln.identity.signatures.devices import DeviceTokens
+from framekiln.identity.signatures.stored_keys import StoredSigningKeys
 from framekiln.jobs.model import NewJob
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.control_group import has_control_groups
@@ -59,6 +64,7 @@ class AuthServices:
     jobs: JobQueue
     quotas: Quotas
     renders: Renders
+    members: Members
 
 
 @pytest.fixture
@@ -79,7 +85,10 @@ async def parts(conninfo: str, tmp_path: Path, clock: SettableClock) -> AsyncIte
         quotas=quotas,
     )
     identity = Identity(database, clock)
-    yield AuthServices(settings, database, blobs, identity, jobs, quotas, renders)
+    devices = DeviceTokens(StoredSigningKeys(database, clock), clock)
+    sessions = Sessions(database, passwords=Passwords(), devices=devices, clock=clock)
+    members = Members(database, sessions=sessions, clock=clock)
+    yield AuthServices(settings, database, blobs, identity, jobs, quotas, renders, members)
     await jobs.close()
     await database.close()
 
