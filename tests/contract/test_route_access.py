@@ -60,6 +60,10 @@ BODIES: Final[dict[str, Any]] = {
         "codec_name": "h264",
         "probe_info": {},
     },
+    "/api/v1/transcriptions/{transcription_id}/corrections/{start_ms}": {
+        "end_ms": 100,
+        "text": "stolen",
+    },
     "/api/v1/files/{file_id}/stream/seal": {"tracks": {"1": {"fragments": 1}}},
     "/v2/templates/{template_id}": {
         "name": "stolen",
@@ -167,6 +171,7 @@ async def one_of_everything(pipelines: PipelineHarness) -> dict[str, str]:
         "track_id": "1",
         "number": "1",
         "at_ms": "0",
+        "start_ms": "0",
         "namespace": "look",
         "rendition": "high",
         "extension": "mp4",
