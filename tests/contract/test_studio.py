@@ -195,14 +195,16 @@ class TestActivity:
         other = await place.services.identity.create_organization("Quiet")
         notifications = place.services.notifications
         async with (
-            notifications.follow(f"organization:{place.organization.id}") as follower,
-            notifications.follow(f"organization:{other.id}") as quiet,
+            notifications.follow(f"organization:{place.organization.id}:render") as follower,
+            notifications.follow(f"organization:{place.organization.id}:file") as files,
+            notifications.follow(f"organization:{other.id}:render") as quiet,
         ):
             browser = await place.logged_in()
             body = {"html": "<p>Hello", "width": 64, "height": 36, "duration_ms": 100}
             made = await browser.post("/api/v1/renders", json=body, headers=OWN)
             assert made.status_code == 201, made.text
             assert await follower.wait(TIMEOUT_S)
+            assert not await files.wait(0)
             assert not await quiet.wait(0)
 
     async def test_the_stream_ends_with_its_key(
