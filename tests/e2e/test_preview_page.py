@@ -143,13 +143,17 @@ def test_an_edit_keeps_the_position_and_an_error_lies_over_the_picture(page: Pre
     assert is_near(page.colour(), (40, 200, 0))
 
 
-def test_data_of_the_form_are_shown(page: PreviewPage) -> None:
-    page.click("Data")
-    page.wait('!!document.querySelector("input[type=number]")')
+def test_data_typed_as_soon_as_the_form_is_there_are_shown(page: PreviewPage) -> None:
     page.tab.run(
-        """(() => { const input = document.querySelector("input[type=number]");
-        input.value = "200"; input.dispatchEvent(new Event("input", {bubbles: true})); })()"""
+        """new MutationObserver((_, observer) => {
+            const input = document.querySelector("input[type=number]");
+            if (input === null) return;
+            observer.disconnect();
+            input.value = "200";
+            input.dispatchEvent(new Event("input", {bubbles: true}));
+        }).observe(document.body, {childList: true, subtree: true})"""
     )
+    page.click("Data")
     page.click("Apply")
     page.wait(f"({PIXEL})[2] > 190")
 

@@ -1,7 +1,7 @@
 /** The data of a composition as a form, and as JSON. */
 
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { Field } from "../ui/parts.tsx";
 import { send, type Composition } from "./model.ts";
 
@@ -9,9 +9,12 @@ type Data = Record<string, unknown>;
 
 export function DataPanel({ composition }: { composition: Composition }): JSX.Element {
   const given = JSON.stringify(composition.data ?? {}, null, 2);
-  const [text, setText] = useState(given);
+  // What was typed counts until other data come. An effect would run after the first paint and
+  // undo what was typed before it.
+  const [draft, setDraft] = useState({ given, text: given });
+  const text = draft.given === given ? draft.text : given;
+  const setText = (typed: string): void => setDraft({ given, text: typed });
   const [problem, setProblem] = useState<string | null>(null);
-  useEffect(() => setText(given), [given]);
   if (composition.kind === "config") {
     return <p class="quiet">A layer config has no data. A template has: config and inputs.</p>;
   }
