@@ -143,12 +143,16 @@ class TestLink:
         services = pipelines.app.services
         own = (await services.identity.authenticate(pipelines.app.key)).organization
         user = await logged_in(pipelines, own)
-        made = await user.post(address(task, "/links"), json={}, headers=OWN)
-        body = {"token": token_of(made.json())}
-        assert (await browser(pipelines).post("/login/review", json=body)).status_code == 200
+        bodies = []
+        for scope in ("api_key", "organization"):
+            made = await user.post(address(task, "/links"), json={"scope": scope}, headers=OWN)
+            bodies.append({"token": token_of(made.json())})
+            opened = await browser(pipelines).post("/login/review", json=bodies[-1])
+            assert opened.status_code == 200
         await services.users.delete((await user.get("/session")).json()["user"]["email"])
-        answer = await browser(pipelines).post("/login/review", json=body)
-        assert (answer.status_code, answer.json()["error"]) == (404, "link_not_found")
+        ended, kept = [await browser(pipelines).post("/login/review", json=body) for body in bodies]
+        assert (ended.status_code, ended.json()["error"]) == (404, "link_not_found")
+        assert kept.status_code == 200
 
     async def test_a_changed_token_is_refused(self, pipelines: PipelineHarness) -> None:
         _, task = await waiting(pipelines)

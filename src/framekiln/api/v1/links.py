@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
@@ -16,6 +16,7 @@ from framekiln.api.unknown_fields import RequestBody, WarningRoute
 from framekiln.api.v1.pages import PageParameters
 from framekiln.api.v1.renders import parse_render_id
 from framekiln.files.ids import parse_file_id
+from framekiln.identity.model import Caller
 from framekiln.identity.signatures.scope import read_scope
 from framekiln.kit.ids import OrganizationId, parse_uuid
 from framekiln.links.errors import LinkNotFound, NotLinkable
@@ -36,6 +37,12 @@ router = APIRouter(prefix="/api/v1", tags=["links"], route_class=WarningRoute)
 MAX_BODY_BYTES: Final = 64 << 10
 
 
+LinkScope = Annotated[
+    Literal["api_key", "organization"],
+    Field(description="Whether the link ends with the key or user that makes it."),
+]
+
+
 class CreateLink(RequestBody):
     """What a link leads to, and for how long."""
 
@@ -48,10 +55,7 @@ class CreateLink(RequestBody):
         le=int(MAX_LIFETIME.total_seconds()),
         description="Seconds until the link expires.",
     )
-    scope: Literal["api_key", "organization"] = Field(
-        default="api_key",
-        description="Whether the link ends with the key or user that makes it.",
-    )
+    scope: LinkScope = "api_key"
 
 
 class LinkInfo(BaseModel):
@@ -82,15 +86,21 @@ async def create_link(
     services = services_of(request)
     body = await read_json(request, CreateLink, max_bytes=MAX_BODY_BYTES)
     target = await _readable_target(request, caller.organization.id, body.url)
-    new = NewLink(
-        organization_id=caller.organization.id,
-        api_key_id=caller.api_key_id if body.scope == "api_key" else None,
-        user_id=caller.user_id if body.scope == "api_key" else None,
-        target=target,
-        lifetime=timedelta(seconds=body.expires_in_s),
-    )
+    new = new_link(caller, target, expires_in_s=body.expires_in_s, scope=body.scope)
     response.headers["Cache-Control"] = "no-store"
     return await describe_link(services, await services.links.create(new))
+
+
+def new_link(caller: Caller, target: LinkTarget, *, expires_in_s: int, scope: str) -> NewLink:
+    """Return a link that the caller makes; it depends on the caller unless the scope is wider."""
+    is_own = scope == "api_key"
+    return NewLink(
+        organization_id=caller.organization.id,
+        api_key_id=caller.api_key_id if is_own else None,
+        user_id=caller.user_id if is_own else None,
+        target=target,
+        lifetime=timedelta(seconds=expires_in_s),
+    )
 
 
 @router.get("/links", summary="List links")

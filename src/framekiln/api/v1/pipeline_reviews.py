@@ -1,7 +1,7 @@
 """/api/v1/pipeline-reviews: review tasks that people decide (spec 3.3)."""
 
 from datetime import timedelta
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from framekiln.api.auth import services_of
 from framekiln.api.bodies import json_body, read_json, read_json_value
 from framekiln.api.review_links import review_target
-from framekiln.api.v1.links import LinkInfo, describe_link
+from framekiln.api.v1.links import LinkInfo, LinkScope, describe_link, new_link
 from framekiln.api.v1.pipeline_access import (
     MAX_BODY_BYTES,
     PipelineCaller,
@@ -19,7 +19,7 @@ from framekiln.api.v1.pipeline_access import (
 )
 from framekiln.api.v1.pipeline_pages import ReviewParameters
 from framekiln.api.v1.review_bodies import ReviewInfo, ReviewInputsInfo, ReviewList
-from framekiln.links.model import MAX_LIFETIME, NewLink
+from framekiln.links.model import MAX_LIFETIME
 from framekiln.pipelines.errors import ReviewNotFound, ReviewNotPending, invalid_request
 from framekiln.pipelines.model.pipeline import ReviewId
 from framekiln.pipelines.model.review import Decision, ReviewStatus
@@ -43,10 +43,7 @@ class CreateReviewLink(BaseModel):
         le=int(MAX_LIFETIME.total_seconds()),
         description="Seconds until the link expires.",
     )
-    scope: Literal["api_key", "organization"] = Field(
-        default="api_key",
-        description="Whether the link ends when the key that makes it is revoked.",
-    )
+    scope: LinkScope = "api_key"
 
 
 @router.get("/pipeline-reviews", summary="List review tasks")
@@ -93,17 +90,10 @@ async def create_review_link(
     review = await services.pipelines.reviews.get(caller.organization.id, found)
     if review.status is not ReviewStatus.PENDING:
         raise ReviewNotPending(f"review {review.id} is {review.status}: nothing is left to decide")
-    link = await services.links.create(
-        NewLink(
-            organization_id=caller.organization.id,
-            api_key_id=caller.api_key_id if body.scope == "api_key" else None,
-            user_id=caller.user_id,
-            target=review_target(review.id),
-            lifetime=timedelta(seconds=body.expires_in_s),
-        )
-    )
+    target = review_target(review.id)
+    new = new_link(caller, target, expires_in_s=body.expires_in_s, scope=body.scope)
     response.headers["Cache-Control"] = "no-store"
-    return await describe_link(services, link)
+    return await describe_link(services, await services.links.create(new))
 
 
 @router.post(
