@@ -1,5 +1,6 @@
 """Members, invitations, roles and keys of an organization, through the API."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
@@ -10,11 +11,14 @@ import httpx
 import pytest
 from psycopg import DatabaseError
 
+from framekiln.api.sse import StreamPlaces
+from framekiln.api.v1 import activity
 from framekiln.audit.log import record
 from framekiln.audit.model import AuditFilter
 from framekiln.audit.service import AuditLog
 from framekiln.identity.model import Role
 from tests.contract.conftest import TEMPLATE
+from tests.support.jobs import wait_until
 from tests.support.postgres import PostgresServer
 from tests.support.sessions import OTHER, OWN, PASSWORD, SessionHarness, open_session_harness
 from tests.support.videos import template_body
@@ -102,7 +106,7 @@ class TestInvitations:
         assert joined["details"]["invited_by"] == invitation["invited_by"]
 
     async def test_a_user_joins_another_organization_with_their_password_and_switches(
-        self, place: SessionHarness, owner: httpx.AsyncClient
+        self, place: SessionHarness, owner: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         other = await place.services.identity.create_organization(f"other {uuid4()}")
         email = f"{uuid4()}@example.org"
@@ -119,8 +123,17 @@ class TestInvitations:
             ("Acme", "member"),
             (other.name, "owner"),
         }
+        monkeypatch.setattr(activity, "HEARTBEAT_S", 0.05)
+        places: StreamPlaces = place.kiln.asgi.state.activity_places
+        following = asyncio.ensure_future(browser.get(f"{API}/activity"))
+
+        async def is_following() -> bool:
+            return any(places._open.values())
+
+        await wait_until(is_following)
         body = {"organization_id": str(other.id)}
         switched = await browser.post("/session/organization", json=body)
+        assert "this session works in another organization now" in (await following).text
         assert switched.json()["role"] == "owner"
         assert (await browser.get(f"{API}/organization")).json()["name"] == other.name
         foreign = await place.services.identity.create_organization(f"foreign {uuid4()}")

@@ -24,7 +24,7 @@ from framekiln.api.review_links import review_of
 from framekiln.api.roles import require_role, role_too_low
 from framekiln.audit.actor import name_actor
 from framekiln.audit.model import ActorType
-from framekiln.identity.errors import KeyMalformed, TokenInvalid, TokenScopeMismatch
+from framekiln.identity.errors import KeyMalformed, SessionEnded, TokenInvalid, TokenScopeMismatch
 from framekiln.identity.model import Caller, Role
 from framekiln.identity.signatures.scope import RequestTarget
 from framekiln.kit.errors import NotFound
@@ -168,13 +168,18 @@ async def require_open_review(request: Request, link: Link, review_id: ReviewId)
         raise LinkExpired("this link has ended: the review task is decided or over")
 
 
-async def require_still_valid(request: Request) -> None:
-    """Raise `Unauthenticated` if the key or session of a long response has ended meanwhile."""
+async def require_still_valid(request: Request, organization_id: OrganizationId) -> None:
+    """Raise `Unauthenticated` if the key or session of a long response has ended meanwhile.
+
+    A session may also continue in another organization.
+    """
     services, text = services_of(request), bearer_text(request)
-    if text is None:
-        await services.sessions.authenticate(cookie_of(request, SESSION_COOKIE))
-    else:
+    if text is not None:
         await services.identity.authenticate(text)
+        return
+    found = await services.sessions.authenticate(cookie_of(request, SESSION_COOKIE))
+    if found.organization.id != organization_id:
+        raise SessionEnded("this session works in another organization now: connect again")
 
 
 async def media_reader(request: Request) -> AsyncIterator[Reader]:

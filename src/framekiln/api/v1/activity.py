@@ -54,7 +54,7 @@ async def _events(
             is_changed = await follower.wait(HEARTBEAT_S)
             if time.monotonic() - checked_at_s >= HEARTBEAT_S:
                 try:
-                    await require_still_valid(request)
+                    await require_still_valid(request, organization_id)
                 except Unauthenticated as error:
                     yield sse.error_event(error.message)
                     return
