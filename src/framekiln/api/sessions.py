@@ -159,7 +159,7 @@ async def log_in(request: Request, response: Response) -> SessionView:
     issued = await services_of(request).sessions.log_in(
         email,
         password,
-        client=request.client.host if request.client else None,
+        client=_client_of(request),
         device=cookie_of(request, DEVICE_COOKIE),
     )
     return await _begin(request, response, issued)
@@ -174,8 +174,9 @@ async def log_in_with_code(request: Request, response: Response) -> SessionView:
     """Start a session with the code of a login link, which works once."""
     _require_own_login(request)
     body = await read_json(request, LoginCode, max_bytes=MAX_BODY_BYTES)
-    client = request.client.host if request.client else None
-    issued = await services_of(request).sessions.log_in_with_code(body.code, client=client)
+    issued = await services_of(request).sessions.log_in_with_code(
+        body.code, client=_client_of(request)
+    )
     return await _begin(request, response, issued)
 
 
@@ -211,7 +212,7 @@ async def accept_invitation(request: Request, response: Response) -> SessionView
     issued = await services_of(request).invitations.accept(
         body.token,
         body.password,
-        client=request.client.host if request.client else None,
+        client=_client_of(request),
         device=cookie_of(request, DEVICE_COOKIE),
     )
     return await _begin(request, response, issued)
@@ -267,6 +268,11 @@ async def _require_no_session(request: Request, link: Link) -> None:
         " again with replaces_session",
         is_same_organization=found.organization.id == link.organization_id,
     )
+
+
+def _client_of(request: Request) -> str | None:
+    """Return the network address that a login comes from."""
+    return request.client.host if request.client else None
 
 
 def _require_own_login(request: Request) -> None:

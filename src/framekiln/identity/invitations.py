@@ -34,7 +34,7 @@ from framekiln.identity.model import (
 from framekiln.identity.passwords import Passwords
 from framekiln.identity.sessions import Sessions
 from framekiln.identity.store import find_organization
-from framekiln.identity.users import require_email
+from framekiln.identity.users import join_organization, require_email
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import OrganizationId, UserId, new_uuid
 
@@ -147,7 +147,15 @@ class Invitations:
                 connection, stored.user, stored.password_hash
             ):
                 raise EmailTaken(f"{invitation.email} has an account by now: open the link again")
-            await self._join(connection, invitation, stored.user)
+            name_actor(ActorType.USER, str(stored.user.id), stored.user.email)
+            await join_organization(
+                connection,
+                stored.user,
+                invitation.organization.id,
+                invitation.role,
+                now=self._clock.now(),
+                invited_by=invitation.invited_by,
+            )
         return await self._sessions.begin(
             stored, method="invitation", organization_id=invitation.organization.id
         )
@@ -170,23 +178,6 @@ class Invitations:
     async def _new_user(self, email: str, password: str) -> user_store.StoredUser:
         user = User(id=UserId(new_uuid()), email=email, created_at=self._clock.now())
         return user_store.StoredUser(user, await self._passwords.hash(password))
-
-    async def _join(self, connection: Connection, invitation: Invitation, user: User) -> None:
-        now = self._clock.now()
-        await member_store.insert_membership(
-            connection, user.id, invitation.organization.id, role=invitation.role, now=now
-        )
-        name_actor(ActorType.USER, str(user.id), user.email)
-        await record(
-            connection,
-            invitation.organization.id,
-            "member.joined",
-            resource=user.id,
-            now=now,
-            email=user.email,
-            role=invitation.role,
-            invited_by=invitation.invited_by,
-        )
 
 
 def invitation_url(public_url: str, token: str) -> str:

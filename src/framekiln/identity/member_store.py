@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from framekiln.db.pool import Connection
-from framekiln.identity.model import Invitation, InvitationId, Member, Organization, Role, User
+from framekiln.identity.model import Invitation, InvitationId, Member, Role, User
+from framekiln.identity.store import organization_of
 from framekiln.kit.ids import OrganizationId, UserId
 
 Row = Mapping[str, Any]
@@ -150,25 +151,16 @@ async def delete_invitation(
 
 def _member(row: Row) -> Member:
     user = User(id=UserId(row["user_id"]), email=row["email"], created_at=row["user_created_at"])
-    return Member(user, _organization(row), Role(row["role"]), row["joined_at"])
+    return Member(user, organization_of(row), Role(row["role"]), row["joined_at"])
 
 
 def _invitation(row: Row) -> Invitation:
     return Invitation(
         id=InvitationId(row["invitation_id"]),
-        organization=_organization(row),
+        organization=organization_of(row),
         email=row["email"],
         role=Role(row["role"]),
         invited_by=row["invited_by"],
         created_at=row["invited_at"],
         expires_at=row["expires_at"],
-    )
-
-
-def _organization(row: Row) -> Organization:
-    return Organization(
-        id=OrganizationId(row["id"]),
-        name=row["name"],
-        pipelines_enabled=row["pipelines_enabled"],
-        created_at=row["created_at"],
     )

@@ -57,7 +57,7 @@ async def list_organizations(connection: Connection) -> list[Organization]:
     cursor = await connection.execute(
         "SELECT id, name, pipelines_enabled, created_at FROM organization ORDER BY created_at, id"
     )
-    return [_organization(row) for row in await cursor.fetchall()]
+    return [organization_of(row) for row in await cursor.fetchall()]
 
 
 async def find_organization(
@@ -69,7 +69,7 @@ async def find_organization(
         [organization_id],
     )
     row = await cursor.fetchone()
-    return _organization(row) if row else None
+    return organization_of(row) if row else None
 
 
 async def find_organization_by_name(connection: Connection, name: str) -> Organization | None:
@@ -78,7 +78,7 @@ async def find_organization_by_name(connection: Connection, name: str) -> Organi
         "SELECT id, name, pipelines_enabled, created_at FROM organization WHERE name = %s", [name]
     )
     row = await cursor.fetchone()
-    return _organization(row) if row else None
+    return organization_of(row) if row else None
 
 
 async def set_pipelines(
@@ -93,7 +93,7 @@ async def set_pipelines(
         [enabled, organization_id],
     )
     row = await cursor.fetchone()
-    return _organization(row) if row else None
+    return organization_of(row) if row else None
 
 
 async def insert_key(connection: Connection, key: ApiKey, key_hash: str) -> None:
@@ -245,7 +245,8 @@ def _stored_key(row: Row | None) -> StoredApiKey | None:
     )
 
 
-def _organization(row: Row) -> Organization:
+def organization_of(row: Row) -> Organization:
+    """Return the organization of a row."""
     return Organization(
         id=OrganizationId(row["id"]),
         name=row["name"],

@@ -7,6 +7,7 @@ from typing import Any
 
 from framekiln.db.pool import Connection
 from framekiln.identity.model import Organization, Role, User
+from framekiln.identity.store import organization_of
 from framekiln.identity.throttle import LoginAttempts
 from framekiln.kit.ids import OrganizationId, UserId
 
@@ -173,7 +174,7 @@ async def find_session(
     row = await cursor.fetchone()
     if row is None:
         return None
-    return StoredSession(_user(row), _organization(row), Role(row["role"]), row["expires_at"])
+    return StoredSession(_user(row), organization_of(row), Role(row["role"]), row["expires_at"])
 
 
 async def move_session(
@@ -274,12 +275,3 @@ async def delete_expired(connection: Connection, *, now: datetime, window: timed
 
 def _user(row: Row) -> User:
     return User(id=UserId(row["user_id"]), email=row["email"], created_at=row["user_created_at"])
-
-
-def _organization(row: Row) -> Organization:
-    return Organization(
-        id=OrganizationId(row["id"]),
-        name=row["name"],
-        pipelines_enabled=row["pipelines_enabled"],
-        created_at=row["created_at"],
-    )

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from framekiln.audit.log import record
@@ -51,7 +51,9 @@ class Users:
         issued, password_hash = await self._new_user(email, password)
         async with self._database.transaction() as connection:
             await _insert(connection, issued.user, password_hash)
-            await self._join(connection, issued.user, organization_id, role)
+            await join_organization(
+                connection, issued.user, organization_id, role, now=issued.user.created_at
+            )
         return issued
 
     async def list_members(self) -> list[Member]:
@@ -119,7 +121,9 @@ class Users:
                 return None
             issued, password_hash = await self._new_user(FIRST_EMAIL, None)
             await _insert(connection, issued.user, password_hash)
-            await self._join(connection, issued.user, organization.id, Role.OWNER)
+            await join_organization(
+                connection, issued.user, organization.id, Role.OWNER, now=issued.user.created_at
+            )
         return issued
 
     async def _record_removal(self, connection: Connection, email: str) -> None:
@@ -134,27 +138,33 @@ class Users:
                 email=email,
             )
 
-    async def _join(
-        self, connection: Connection, user: User, organization_id: OrganizationId, role: Role
-    ) -> None:
-        now = self._clock.now()
-        await member_store.insert_membership(
-            connection, user.id, organization_id, role=role, now=now
-        )
-        await record(
-            connection,
-            organization_id,
-            "member.joined",
-            resource=user.id,
-            now=now,
-            email=user.email,
-            role=role,
-        )
-
     async def _new_user(self, email: str, password: str | None) -> tuple[IssuedUser, str]:
         text = password if password is not None else make_password()
         user = User(id=UserId(new_uuid()), email=require_email(email), created_at=self._clock.now())
         return IssuedUser(user, text), await self._passwords.hash(text)
+
+
+async def join_organization(
+    connection: Connection,
+    user: User,
+    organization_id: OrganizationId,
+    role: Role,
+    *,
+    now: datetime,
+    invited_by: str | None = None,
+) -> None:
+    """Add a user to an organization, and record it."""
+    await member_store.insert_membership(connection, user.id, organization_id, role=role, now=now)
+    await record(
+        connection,
+        organization_id,
+        "member.joined",
+        resource=user.id,
+        now=now,
+        email=user.email,
+        role=role,
+        invited_by=invited_by,
+    )
 
 
 def normalize_email(text: str) -> str | None:

@@ -16,7 +16,7 @@ async def list_all(
         SELECT * FROM transcript_correction
         WHERE organization_id = %s AND file_id = %s AND track_id = %s ORDER BY start_ms
         """,
-        (transcription.organization_id, transcription.file_id, transcription.track_id),
+        _track(transcription),
     )
     return [_correction(row) async for row in cursor]
 
