@@ -158,7 +158,22 @@ async def listen(
 
 async def _receive(connection: psycopg.AsyncConnection, on_notify: OnNotify) -> NoReturn:
     while True:
-        async for notification in connection.notifies(timeout=PING_EVERY_S):
+        async for notification in connection.notifies(timeout=0):
             await on_notify(notification)
-        # Silence may also mean that the connection is dead, so check it.
-        await connection.execute("SELECT 1")
+        # psycopg would wake up ten times a second.
+        if not await _is_readable_within(PING_EVERY_S, connection.fileno()):
+            # Silence may also mean that the connection is dead, so check it.
+            await connection.execute("SELECT 1")
+
+
+async def _is_readable_within(timeout_s: float, descriptor: int) -> bool:
+    loop = asyncio.get_running_loop()
+    readable = asyncio.Event()
+    loop.add_reader(descriptor, readable.set)
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await readable.wait()
+    except TimeoutError:
+        return False
+    finally:
+        loop.remove_reader(descriptor)
