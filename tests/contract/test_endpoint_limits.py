@@ -14,6 +14,7 @@ from threading import Event, Lock
 
 import pytest
 
+from framekiln.jobs.model import WorkerPool
 from tests.contract.conftest import TEMPLATE
 from tests.support.endpoint_harness import (
     EndpointHarness,
@@ -36,6 +37,7 @@ WORKER = """
 import asyncio, sys
 from pathlib import Path
 from framekiln.services import Services
+from framekiln.jobs.model import WorkerPool
 from framekiln.settings import Settings
 from tests.support.endpoint_harness import attempt_handler
 from tests.support.jobs import FAST_TIMING
@@ -45,7 +47,7 @@ async def main(conninfo, folder):
         fetch_allow=frozenset({"127.0.0.1"}), fetch_ca_file=Path(folder) / "cert.pem")
     async with Services.open(settings, conninfo) as services:
         await services.jobs.run_worker(
-            {"pipeline.send": attempt_handler(services)}, queues=["endpoints"], concurrency=8,
+            {"pipeline.send": attempt_handler(services)}, WorkerPool(("endpoints",), 8),
             name="victim", timing=FAST_TIMING)
 
 asyncio.run(main(*sys.argv[1:]))
@@ -166,7 +168,7 @@ async def working(endpoints: EndpointHarness) -> AsyncIterator[None]:
     handlers = {"pipeline.send": attempt_handler(services)}
     task = asyncio.create_task(
         services.jobs.run_worker(
-            handlers, queues=["endpoints"], concurrency=8, name="other", timing=FAST_TIMING
+            handlers, WorkerPool(("endpoints",), 8), name="other", timing=FAST_TIMING
         )
     )
     try:

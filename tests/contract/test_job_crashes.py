@@ -37,7 +37,7 @@ from tests.support.timeouts import TIMEOUT_S
 
 WORKER_PROCESS = """
 import asyncio, sys
-from framekiln.jobs.model import WorkerTiming
+from framekiln.jobs.model import WorkerPool, WorkerTiming
 from framekiln.jobs.queue import JobQueue
 
 async def hold(job):
@@ -45,7 +45,7 @@ async def hold(job):
     await asyncio.sleep(600)
 
 asyncio.run(JobQueue(sys.argv[1]).run_worker(
-    {"hold": hold}, queues=["work"], concurrency=1, name="victim",
+    {"hold": hold}, WorkerPool(("work",), 1), name="victim",
     timing=WorkerTiming(heartbeat_s=0.2, poll_s=0.1),
 ))
 """

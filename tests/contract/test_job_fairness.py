@@ -9,7 +9,7 @@ import pytest
 
 from framekiln.db.pool import Database
 from framekiln.identity.service import Identity
-from framekiln.jobs.model import JobContext, NewJob, RunningLimit
+from framekiln.jobs.model import JobContext, NewJob, RunningLimit, WorkerPool
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import SystemClock
 from framekiln.kit.ids import OrganizationId
@@ -61,9 +61,7 @@ async def workers(
             task = asyncio.create_task(
                 queue.run_worker(
                     {"note": handler},
-                    queues=queues,
-                    concurrency=1,
-                    reserved=reserved,
+                    WorkerPool(tuple(queues), 1, reserved),
                     name=f"test {number}",
                     timing=FAST_TIMING,
                 )
@@ -136,7 +134,7 @@ async def test_priority_decides_within_an_organization(queue: JobQueue, database
     jobs = [numbered(one, 1, 0), numbered(one, 2, 5), numbered(other, 3, -1), numbered(one, 4, 5)]
     await defer(queue, database, *jobs)
     task = asyncio.create_task(
-        queue.run_worker({"note": note}, queues=["render"], concurrency=1, name="test")
+        queue.run_worker({"note": note}, WorkerPool(("render",), 1), name="test")
     )
     async with asyncio.timeout(TIMEOUT_S):
         order = [await numbers.get() for _ in range(4)]

@@ -16,10 +16,12 @@ from framekiln.jobs.model import (
     NaiveRunAt,
     NewJob,
     RetryPolicy,
+    WorkerPool,
 )
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.errors import CompositionFailed, RemoteFailed
 from tests.support.jobs import (
+    FAST_TIMING,
     BlockingHandler,
     RecordingHandler,
     defer,
@@ -29,6 +31,11 @@ from tests.support.jobs import (
     running_worker,
     wait_until,
 )
+
+LISTENING = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND query LIKE 'LISTEN %'
+"""
 
 
 class TestDefer:
@@ -115,6 +122,27 @@ class TestWorkers:
         assert (depths["work"].todo, depths["work"].oldest_age_s) == (1, 0)
         assert depths["other"].todo == 1
         assert depths["other"].oldest_age_s > 0
+
+    async def test_pools_of_a_process_share_connections_and_find_jobs_that_are_due(
+        self, queue: JobQueue, database: Database
+    ) -> None:
+        pools = [WorkerPool((f"pool {n}",), 1) for n in range(6)]
+        note = RecordingHandler()
+        worker = asyncio.create_task(
+            queue.run_worker({"note": note}, *pools, name="test", timing=FAST_TIMING)
+        )
+        try:
+            soon = datetime.now(UTC) + timedelta(seconds=0.5)
+            jobs = [NewJob("note", {}, queue=each.queues[0], run_at=soon) for each in pools]
+            async with database.transaction() as connection:
+                await queue.defer_many(connection, jobs)
+            await wait_until(note.has(len(pools)))
+            async with database.connection() as connection:
+                cursor = await connection.execute(LISTENING)
+                assert [row["count"] for row in await cursor.fetchall()] == [1]
+        finally:
+            worker.cancel()
+            await asyncio.wait([worker])
 
     async def test_context_has_any_argument(self, queue: JobQueue, database: Database) -> None:
         notebook = RecordingHandler()

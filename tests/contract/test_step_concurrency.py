@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 import pytest
@@ -36,24 +36,15 @@ class BlockingRunner:
 @asynccontextmanager
 async def two_core_worker(pipelines: PipelineHarness, handler: RunStep) -> AsyncIterator[None]:
     """Let a worker do steps as it does on two cores, beside speech."""
-    async with AsyncExitStack() as stack:
-        for pool in worker_pools(["speech", "steps"], concurrency=1, slots=1):
-            task = asyncio.create_task(
-                pipelines.app.services.jobs.run_worker(
-                    {RUN_STEP: handler},
-                    queues=pool.queues,
-                    concurrency=pool.concurrency,
-                    name=pool.queues[0],
-                )
-            )
-            stack.push_async_callback(_stop, task)
+    pools = worker_pools(["speech", "steps"], concurrency=1, slots=1)
+    jobs = pipelines.app.services.jobs
+    task = asyncio.create_task(jobs.run_worker({RUN_STEP: handler}, *pools, name="test"))
+    try:
         yield
-
-
-async def _stop(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 async def test_two_heavy_steps_run_at_once_beside_light_ones(

@@ -155,7 +155,7 @@ class TestIsolation:
 WORKER_PROCESS = """
 import asyncio, sys
 from framekiln.db.pool import Database
-from framekiln.jobs.model import WorkerTiming
+from framekiln.jobs.model import WorkerPool, WorkerTiming
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import SystemClock
 from framekiln.kit.fetch import GuardedFetcher
@@ -169,7 +169,7 @@ async def main():
     fetcher = GuardedFetcher(frozenset({"127.0.0.1"}))
     await queue.run_worker(
         {"webhook.send": SendWebhook(work, fetcher, clock=SystemClock())},
-        queues=["io"], concurrency=4, name="victim",
+        WorkerPool(("io",), 4), name="victim",
         timing=WorkerTiming(heartbeat_s=0.2, poll_s=0.1),
     )
 

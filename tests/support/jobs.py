@@ -12,6 +12,7 @@ from framekiln.jobs.model import (
     NewJob,
     RetryPolicy,
     RunningLimit,
+    WorkerPool,
     WorkerTiming,
 )
 from framekiln.jobs.queue import JobQueue
@@ -70,9 +71,7 @@ async def running_worker(
 ) -> AsyncIterator[None]:
     """Run a worker during the block, and stop it as a shutdown would."""
     task = asyncio.create_task(
-        queue.run_worker(
-            handlers, queues=["work"], concurrency=concurrency, name="test", timing=pace
-        )
+        queue.run_worker(handlers, WorkerPool(("work",), concurrency), name="test", timing=pace)
     )
     try:
         yield

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 from framekiln.db.pool import Database
 from framekiln.identity.service import Identity
+from framekiln.jobs.model import WorkerPool
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import SystemClock
 from framekiln.kit.fetch import GuardedFetcher
@@ -137,8 +138,7 @@ class WebhookHarness:
         task = asyncio.create_task(
             self.queue.run_worker(
                 {SEND_WEBHOOK: handler},
-                queues=[IO_QUEUE],
-                concurrency=concurrency,
+                WorkerPool((IO_QUEUE,), concurrency),
                 name="test",
                 timing=FAST_TIMING,
             )

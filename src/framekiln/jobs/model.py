@@ -143,6 +143,16 @@ def limits_json(limits: Sequence[RunningLimit]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
+class WorkerPool:
+    """Queues whose jobs share slots."""
+
+    queues: tuple[str, ...]
+    concurrency: int
+    reserved: int = 0
+    """Further slots, for organizations without a running job."""
+
+
+@dataclass(frozen=True)
 class WorkerTiming:
     """How often a worker sends a heartbeat and polls for jobs."""
 

@@ -25,6 +25,7 @@ from framekiln.jobs.model import (
     NewJob,
     QueueDepth,
     RunningLimit,
+    WorkerPool,
     WorkerTiming,
     limits_json,
 )
@@ -204,23 +205,13 @@ class JobQueue:
     async def run_worker(
         self,
         handlers: Mapping[str, Handler],
-        *,
-        queues: Sequence[str],
-        concurrency: int,
+        *pools: WorkerPool,
         name: str,
         timing: WorkerTiming | None = None,
-        reserved: int = 0,
     ) -> None:
         """Run jobs until cancelled; see `worker.run_worker`. Needs no open()."""
         await worker.run_worker(
-            self._conninfo,
-            handlers,
-            queues=queues,
-            concurrency=concurrency,
-            name=name,
-            timing=timing,
-            limits=self._limits,
-            reserved=reserved,
+            self._conninfo, handlers, pools, name=name, timing=timing, limits=self._limits
         )
 
 

@@ -6,7 +6,7 @@ It reaches the database through our own pool and listening connection.
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, LiteralString
+from typing import Any, Final, LiteralString, NoReturn
 
 import psycopg
 import structlog
@@ -16,11 +16,12 @@ from procrastinate.exceptions import JobAborted, NoResult
 from procrastinate.job_context import AbortReason
 from procrastinate.job_context import JobContext as RunningJob
 from procrastinate.jobs import Job
+from procrastinate.manager import get_channel_for_queues
 from procrastinate.retry import BaseRetryStrategy, RetryDecision
 from psycopg.types.json import Jsonb
 
 from framekiln.db.notify import listen
-from framekiln.db.pool import Database
+from framekiln.db.pool import Database, DatabaseUnavailable
 from framekiln.jobs.leases import LeaseManager
 from framekiln.jobs.model import (
     STALLED_AFTER_S,
@@ -28,18 +29,39 @@ from framekiln.jobs.model import (
     JobContext,
     RetryPolicy,
     RunningLimit,
+    WorkerPool,
     WorkerTiming,
 )
 from framekiln.kit.clock import SystemClock
 from framekiln.kit.errors import FramekilnError
 
+# Beside one for each pool. They fetch, send heartbeats and record results; handlers have their own.
+_MORE_CONNECTIONS: Final = 2
+# Jobs are found by notifications, and by one search for all pools.
+_FETCH_EVERY_S: Final = 60.0
+DUE_QUEUES: LiteralString = """
+SELECT queue FROM unnest(%(queues)s::text[]) AS queue
+WHERE EXISTS (
+    SELECT FROM procrastinate_jobs
+    WHERE status = 'todo' AND queue_name = queue
+      AND (scheduled_at IS NULL OR scheduled_at <= now())
+)
+"""
+_WAKE: Final = '{"type": "job_inserted", "job_id": 0}'
 
-class PoolConnector(BaseAsyncConnector):
-    """Runs Procrastinate's queries; a lost connection surfaces as `DatabaseUnavailable`."""
+log = structlog.get_logger(__name__)
+
+
+class SharedConnector(BaseAsyncConnector):
+    """What the pools of a process share: connections, notifications, and the search for due jobs.
+
+    A lost connection surfaces as `DatabaseUnavailable`.
+    """
 
     def __init__(self, database: Database, conninfo: str) -> None:
         self._database = database
         self._conninfo = conninfo
+        self._listeners: dict[str, Notify] = {}
 
     async def execute_query_async(self, query: LiteralString, **arguments: Any) -> None:
         """Run a query whose rows do not matter."""
@@ -64,12 +86,36 @@ class PoolConnector(BaseAsyncConnector):
             return await cursor.fetchall()
 
     async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
-        """Listen until cancelled; polling finds what is missed while reconnecting."""
+        """Pass notifications on until cancelled."""
+        names = list(channels)
+        self._listeners |= dict.fromkeys(names, on_notification)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for name in names:
+                del self._listeners[name]
 
-        async def pass_on(notification: psycopg.Notify) -> None:
-            await on_notification(channel=notification.channel, payload=notification.payload)
+    async def listen(self, queues: Sequence[str]) -> NoReturn:
+        """Listen for all pools; polling finds what is missed while reconnecting."""
+        channels = get_channel_for_queues(queues)
+        await listen(self._conninfo, channels, on_listening=lambda: None, on_notify=self._on_notify)
 
-        await listen(self._conninfo, channels, on_listening=lambda: None, on_notify=pass_on)
+    async def poll(self, queues: Sequence[str], every_s: float) -> NoReturn:
+        """Wake the pools whose queues have jobs that are due."""
+        while True:
+            await asyncio.sleep(every_s)
+            try:
+                due = await self.execute_query_all_async(DUE_QUEUES, queues=list(queues))
+            except (DatabaseUnavailable, psycopg.Error) as error:
+                log.warning("worker.poll_failed", error=str(error))
+                continue
+            for channel in get_channel_for_queues(row["queue"] for row in due):
+                if (wake := self._listeners.get(channel)) is not None:
+                    await wake(channel=channel, payload=_WAKE)
+
+    async def _on_notify(self, notification: psycopg.Notify) -> None:
+        if (pass_on := self._listeners.get(notification.channel)) is not None:
+            await pass_on(channel=notification.channel, payload=notification.payload)
 
 
 def _adapted(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -79,12 +125,6 @@ def _adapted(arguments: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-MAX_CONNECTIONS = 3
-"""For fetching, heartbeats and recording results; handlers use pools of their own."""
-
-log = structlog.get_logger(__name__)
-
-
 class HandlerCancelledItself(FramekilnError):
     """A handler was cancelled although neither a user nor the worker requested it."""
 
@@ -92,52 +132,67 @@ class HandlerCancelledItself(FramekilnError):
     retryable = True
 
 
-async def run_worker(  # noqa: PLR0913 - which jobs, and how
+async def run_worker(
     conninfo: str,
     handlers: Mapping[str, Handler],
+    pools: Sequence[WorkerPool],
     *,
-    queues: Sequence[str],
-    concurrency: int,
     name: str,
     timing: WorkerTiming | None = None,
     limits: Sequence[RunningLimit] = (),
-    reserved: int = 0,
 ) -> None:
     """Work until cancelled; then cancel the running handlers and give their jobs back at once.
-
-    `reserved` more jobs than `concurrency` may run, if their organization has no other running.
 
     It waits while the database is down, except at the start, where it raises
     `DatabaseUnavailable`.
     """
     timing = timing or WorkerTiming()
-    database = Database(conninfo, max_connections=MAX_CONNECTIONS)
+    queues = [queue for pool in pools for queue in pool.queues]
+    database = Database(conninfo, max_connections=len(pools) + _MORE_CONNECTIONS)
     await database.open()
     try:
-        connector = PoolConnector(database, conninfo)
-        app = App(connector=connector)
-        leases = LeaseManager(connector, limits=limits, unreserved_slots=concurrency)
-        app.job_manager = leases
-        for kind, handler in handlers.items():
-            _register(app, kind, handler=handler, retries=timing.retries)
-        running = asyncio.create_task(
-            app.run_worker_async(
-                queues=list(queues),
-                concurrency=concurrency + reserved,
-                name=name,
-                fetch_job_polling_interval=timing.poll_s,
-                abort_job_polling_interval=timing.heartbeat_s,
-                update_heartbeat_interval=timing.heartbeat_s,
-                stalled_worker_timeout=STALLED_AFTER_S,
-                shutdown_graceful_timeout=0,
-                delete_jobs="successful",
-                install_signal_handlers=False,
-            ),
-            name=f"worker {name}",
-        )
-        await _until_cancelled(running, leases)
+        connector = SharedConnector(database, conninfo)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(connector.listen(queues))
+            tasks.create_task(connector.poll(queues, timing.poll_s))
+            for pool in pools:
+                leases = LeaseManager(connector, limits=limits, unreserved_slots=pool.concurrency)
+                tasks.create_task(
+                    _run_pool(connector, leases, handlers, pool, name=name, timing=timing)
+                )
     finally:
         await database.close()
+
+
+async def _run_pool(
+    connector: SharedConnector,
+    leases: LeaseManager,
+    handlers: Mapping[str, Handler],
+    pool: WorkerPool,
+    *,
+    name: str,
+    timing: WorkerTiming,
+) -> None:
+    app = App(connector=connector)
+    app.job_manager = leases
+    for kind, handler in handlers.items():
+        _register(app, kind, handler=handler, retries=timing.retries)
+    running = asyncio.create_task(
+        app.run_worker_async(
+            queues=list(pool.queues),
+            concurrency=pool.concurrency + pool.reserved,
+            name=f"{name}:{','.join(pool.queues)}",
+            fetch_job_polling_interval=_FETCH_EVERY_S,
+            abort_job_polling_interval=timing.heartbeat_s,
+            update_heartbeat_interval=timing.heartbeat_s,
+            stalled_worker_timeout=STALLED_AFTER_S,
+            shutdown_graceful_timeout=0,
+            delete_jobs="successful",
+            install_signal_handlers=False,
+        ),
+        name=f"worker {name} {pool.queues}",
+    )
+    await _until_cancelled(running, leases)
 
 
 async def _until_cancelled(running: asyncio.Task[None], leases: LeaseManager) -> None:

@@ -21,19 +21,11 @@ async def run_worker(services: Services, *, queues: list[str], concurrency: int)
         handlers = await stack.enter_async_context(
             open_handlers(services, queues=queues, concurrency=concurrency)
         )
+        pools = worker_pools(queues, concurrency=concurrency, slots=services.settings.slots)
+        for pool in pools:
+            log.info("worker.started", queues=pool.queues, concurrency=pool.concurrency)
+        name = f"{platform.node()}:{os.getpid()}"
         async with asyncio.TaskGroup() as tasks:
-            for pool in worker_pools(
-                queues, concurrency=concurrency, slots=services.settings.slots
-            ):
-                log.info("worker.started", queues=pool.queues, concurrency=pool.concurrency)
-                tasks.create_task(
-                    services.jobs.run_worker(
-                        handlers,
-                        queues=pool.queues,
-                        concurrency=pool.concurrency,
-                        reserved=pool.reserved,
-                        name=f"{platform.node()}:{os.getpid()}:{','.join(pool.queues)}",
-                    )
-                )
+            tasks.create_task(services.jobs.run_worker(handlers, *pools, name=name))
             if CONTROL_QUEUE in queues:
                 tasks.create_task(run_schedule(services))

@@ -5,8 +5,9 @@ uploads to be split, twenty slow endpoints or twenty silent buckets must not del
 a render, or the next segment of a player.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from framekiln.jobs.model import WorkerPool
 
 HEAVY_QUEUES: Final = frozenset({"files", "speech", "playback", "steps", "endpoints"})
 
@@ -20,16 +21,6 @@ _COMPANION_QUEUES: Final = {"io": "destinations", "playback": "ahead", "steps": 
 
 RESERVED_SLOTS: Final = {"render": 1, "destinations": 8}
 """A page that never gets ready, or a silent bucket, must not keep other organizations waiting."""
-
-
-@dataclass(frozen=True)
-class WorkerPool:
-    """Queues whose jobs share slots."""
-
-    queues: tuple[str, ...]
-    concurrency: int
-    reserved: int = 0
-    """Further slots, for organizations without a running job."""
 
 
 def worker_pools(queues: list[str], *, concurrency: int, slots: int) -> list[WorkerPool]:

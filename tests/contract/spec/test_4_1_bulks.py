@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from framekiln.jobs.failures import Failure
-from framekiln.jobs.model import JobContext
+from framekiln.jobs.model import JobContext, WorkerPool
 from framekiln.kit.errors import FramekilnError
 from framekiln.renders.jobs import FILM_QUEUE, FILM_RENDER
 from framekiln.videos.bulks.model import ROWS_UNDER_WAY
@@ -227,8 +227,7 @@ async def test_a_video_of_another_organization_does_not_wait_for_the_rows_of_a_b
     worker = asyncio.create_task(
         app.services.jobs.run_worker(
             {FILM_RENDER: note},
-            queues=[FILM_QUEUE],
-            concurrency=1,
+            WorkerPool((FILM_QUEUE,), 1),
             name="test",
             timing=FAST_TIMING,
         )

@@ -1,6 +1,7 @@
 """Heavy queues have places of their own."""
 
-from framekiln.worker.pools import WorkerPool, worker_pools
+from framekiln.jobs.model import WorkerPool
+from framekiln.worker.pools import worker_pools
 
 
 def test_light_queues_share_a_pool_and_heavy_ones_do_not() -> None:
