@@ -14,14 +14,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from framekiln.files.frame_times import read_times
 from framekiln.files.frames import TOGETHER
 from framekiln.files.ids import parse_file_id
 from framekiln.files.media_copies import MediaCopies
+from framekiln.files.model import frame_times_key
 from framekiln.kit.confined.limits import ResourceLimits
+from framekiln.media.analysis.frame_times import FRAME_TIMES
 from framekiln.media.exact_frames import exact_frames_task, frame_times
+from framekiln.media.tracks.split import process_video
 from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
+from tests.support.timeouts import TIMEOUT_S
 from tests.support.uploads import FILES, running_file_worker, upload_file, wait_processed
 
 pytestmark = pytest.mark.spec("4.4")
@@ -34,6 +39,8 @@ CLIPS = {
     "variable.mkv": Clip(duration_s=SECOND, variable_rate=True, b_frames=2),
     # Has packets that are not shown, so it is decoded.
     "vp8.webm": Clip(duration_s=SECOND, video_codec="libvpx", audio_codec=None),
+    # Its packets may have several frames, so it is decoded as well.
+    "mpeg4.mkv": Clip(duration_s=SECOND, video_codec="mpeg4", audio_codec=None),
 }
 UPLOADED = Clip(fps=Fraction(30000, 1001), duration_s=SECOND, variable_rate=True, b_frames=2)
 
@@ -63,6 +70,10 @@ def test_each_frame_has_its_time_and_its_picture(tmp_path: Path, name: str) -> N
     exact_frames_task(args, lambda _: None)
     found = [code_of((tmp_path / f"{place}.jpg").read_bytes()) for place in range(len(asked))]
     assert found == [numbers[number] for number in asked]
+    # The same times come from processing it.
+    process_video(path, tmp_path / "made", report=lambda _: None)
+    made = read_times((tmp_path / "made" / FRAME_TIMES).read_bytes())
+    assert (Fraction(*made.tick_s), list(made.starts)) == (times.tick_s, times.starts)
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +133,26 @@ class TestRoutes:
             monkeypatch.undo()
         answer = await staying
         assert code_of(answer.content) == UPLOADED.frame_numbers[TOGETHER * 2 - 1]
+
+    async def test_the_times_are_made_when_an_upload_is_processed(
+        self, app: AppHarness, tmp_path: Path
+    ) -> None:
+        clip = CLIPS["vp8.webm"]
+        content = make_clip(tmp_path / "vp8.webm", clip).read_bytes()
+        record = await upload_file(app, content, filename="vp8.webm")
+        await wait_processed(app, record["id"])
+        path = f"{FILES}/{record['id']}/frame-times"
+        organization = (await app.services.identity.authenticate(app.key)).organization
+        places = app.services.file_frames.places(organization.id)
+        async with places, places, asyncio.timeout(TIMEOUT_S):
+            # There is no place for a child, and none is needed.
+            times = (await app.client.get(path)).json()
+        assert times["frame_count"] == len(clip.frame_numbers)
+        # A file that was processed by an earlier version.
+        await app.services.blobs.delete(
+            frame_times_key(organization.id, parse_file_id(record["id"]))
+        )
+        assert (await app.client.get(path)).json() == times
 
     async def test_a_picture_is_the_frame_with_its_number(
         self, app: AppHarness, file: dict[str, Any]

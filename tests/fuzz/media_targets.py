@@ -16,7 +16,7 @@ from framekiln.capture.page import FrameSize
 from framekiln.capture.screenshot import read_png
 from framekiln.cli.compositions import read_composition
 from framekiln.files.fragment_index import bytes_needed, check_index, index_facts
-from framekiln.files.frames import read_times
+from framekiln.files.frame_times import read_times
 from framekiln.files.streams.validation import check_fragment, check_init
 from framekiln.kit.lottie import lottie_facts
 from framekiln.media.caption_check import check_captions as check_caption_bytes

@@ -1,32 +1,37 @@
 """The frames of a video by number. Confined children read and decode it.
 
-The times of the frames are stored with the file. Pictures are not: a few are decoded together,
-because people look at neighbours, and the latest ones stay in memory.
+The worker that processes an upload stores the times of its frames. Files that it did not make, or
+made before it did so, get them when they are first wanted. Pictures are not stored: a few are
+decoded together, because people look at neighbours, and the latest ones stay in memory.
 
 This happens in the api, whose children others need too. So the limits are low, an organization has
 two places, and nothing is fetched before it has one.
 """
 
 import asyncio
-import json
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from framekiln.files.errors import FileNotFound, FrameNotFound
+from framekiln.files.frame_times import MAX_TIMES_BYTES, StoredTimes, read_times
 from framekiln.files.media_copies import MediaCopies
-from framekiln.files.model import MAX_BYTES, File, FileType, frame_times_key
+from framekiln.files.model import (
+    MAX_BYTES,
+    File,
+    FileType,
+    frame_times_key,
+    later_frame_times_key,
+)
 from framekiln.files.service import Files
 from framekiln.kit.confined.budget import children_of
-from framekiln.kit.confined.errors import ConfinedFailed
 from framekiln.kit.confined.job_folders import open_job_folders
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.ids import OrganizationId
-from framekiln.kit.json_scan import scan_json
 from framekiln.media.task_names import EXACT_FRAMES_TASK, FRAME_TIMES_TASK
 from framekiln.storage.blob_store import BlobStore
 
@@ -35,24 +40,13 @@ TOGETHER: Final = 8
 _MAX_KEPT_BYTES: Final = 64 << 20
 AT_A_TIME: Final = 2
 """So many children of one organization run at once in this process."""
-_LIMITS: Final = ResourceLimits(cpu_s=120, memory_bytes=1 << 30, file_bytes=32 << 20, wall_s=60)
+_LIMITS: Final = ResourceLimits(
+    cpu_s=120, memory_bytes=1 << 30, file_bytes=MAX_TIMES_BYTES, wall_s=60
+)
 _MUX_LIMITS: Final = replace(_LIMITS, file_bytes=2 * MAX_BYTES[FileType.VIDEO])
-_MAX_FRAMES: Final = 1_000_000
-# The frames, and the names and values around them.
-_MAX_TIMES_VALUES: Final = _MAX_FRAMES + 20
 _TIMES: Final = "times.json"
-# What a number of a list costs in memory.
-_NUMBER_BYTES: Final = 40
 
 Value = TypeVar("Value")
-
-
-@dataclass(frozen=True)
-class StoredTimes:
-    """When frames begin, in ticks of `tick_s` (numerator and denominator)."""
-
-    tick_s: tuple[int, int]
-    starts: Sequence[int]
 
 
 class FileFrames:
@@ -73,7 +67,12 @@ class FileFrames:
 
     async def ensure_times(self, file: File) -> str:
         """Return the key of the times of a file's frames, after making them if necessary."""
-        key = await self._times_key(file)
+        await self._check_has_frames(file)
+        key = frame_times_key(file.organization_id, file.id)
+        # They are those of the source, which is not what a file muxed from tracks is read from.
+        if file.has_source and await self._blobs.info(key) is not None:
+            return key
+        key = later_frame_times_key(file.organization_id, file.id, _version(file))
         async with self._lock(key):
             if await self._blobs.info(key) is None:
                 await self._blobs.put(key, await self._read_times(file))
@@ -82,15 +81,14 @@ class FileFrames:
 
     async def picture(self, file: File, number: int) -> bytes:
         """Return a frame as a JPEG."""
-        key = await self.ensure_times(file)
-        times = await self._stored_times(key)
+        times = await self._stored_times(file, await self.ensure_times(file))
         if number >= len(times.starts):
             raise FrameNotFound(
                 f"there is no frame {number}: file {file.id} has {len(times.starts)}, numbered"
                 " from 0"
             )
         first = number - number % TOGETHER
-        name = f"{key} {first}"
+        name = f"{file.id} {_version(file)} {first}"
         async with self._lock(name):
             pictures = self._pictures.get(name)
             if pictures is None:
@@ -98,22 +96,19 @@ class FileFrames:
                 self._pictures.put(name, pictures, sum(map(len, pictures)))
         return pictures[number - first]
 
-    async def _times_key(self, file: File) -> str:
+    async def _check_has_frames(self, file: File) -> None:
         self._files.check_readable(file)
         tracks = await self._files.tracks(file.organization_id, file.id)
         if not any(track.type == "video" and track.track_id > 0 for track in tracks):
             raise FrameNotFound(f"file {file.id} has no video track, so it has no frames")
-        assert file.completed_at is not None
-        # A file that is processed again has another time.
-        version = f"{file.completed_at.timestamp():.6f}"
-        return frame_times_key(file.organization_id, file.id, version)
 
-    async def _stored_times(self, key: str) -> StoredTimes:
-        times = self._times.get(key)
+    async def _stored_times(self, file: File, key: str) -> StoredTimes:
+        name = f"{file.id} {_version(file)}"
+        times = self._times.get(name)
         if times is None:
             raw = await self._blobs.get(key)
             times = await asyncio.to_thread(read_times, raw)
-            self._times.put(key, times, _NUMBER_BYTES * len(times.starts))
+            self._times.put(name, times, times.size_bytes)
         return times
 
     async def _read_times(self, file: File) -> bytes:
@@ -167,21 +162,6 @@ class FileFrames:
         return places
 
 
-def read_times(raw: bytes) -> StoredTimes:
-    """Return the times that a child wrote, or raise `ConfinedFailed`."""
-    try:
-        scan_json(raw, max_values=_MAX_TIMES_VALUES)
-        read = json.loads(raw)
-        numerator, denominator = read["tick_s"]
-        starts = read["starts"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ConfinedFailed("the times of the frames are not what was expected") from error
-    numbers = (numerator, denominator, *starts) if isinstance(starts, list) else ()
-    if not numbers or any(type(each) is not int for each in numbers) or denominator <= 0:
-        raise ConfinedFailed("the times of the frames are not integers")
-    return StoredTimes((numerator, denominator), starts)
-
-
 class RecentValues(Generic[Value]):
     """The values that were used last, up to a number of bytes."""
 
@@ -206,6 +186,12 @@ class RecentValues(Generic[Value]):
         while self._bytes > self._max_bytes:
             _, (_, size) = self._values.popitem(last=False)
             self._bytes -= size
+
+
+def _version(file: File) -> str:
+    """Return what changes when a file is processed again."""
+    assert file.completed_at is not None
+    return f"{file.completed_at.timestamp():.6f}"
 
 
 def _read_all(folder: Path, names: Sequence[str]) -> list[bytes]:

@@ -5,6 +5,7 @@ confined children. After a crash a job runs again from the start: it replaces wh
 the worker that has taken the file may make it ready.
 """
 
+import asyncio
 import tempfile
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from uuid import UUID
 import structlog
 
 from framekiln.files.content import check_type
+from framekiln.files.frame_times import has_valid_times
 from framekiln.files.model import (
     MAX_BYTES,
     OWN_CONTENT,
@@ -24,6 +26,7 @@ from framekiln.files.model import (
     FileType,
     NewTrack,
     file_prefix,
+    frame_times_key,
     index_key,
     parts_prefix,
     source_key,
@@ -40,6 +43,7 @@ from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.ids import FileId, OrganizationId
+from framekiln.media.analysis.frame_times import FRAME_TIMES
 from framekiln.media.analysis.overview import THUMBNAILS, WAVEFORM
 from framekiln.media.task_names import OVERVIEW_TASK, SPLIT_TASK
 from framekiln.media.tracks.split import INDEX_NAME, track_path
@@ -152,6 +156,9 @@ class PrepareVideo(ABC):
             thumbnails_key(owner, file_id): folder / THUMBNAILS,
             waveform_key(owner, file_id): folder / WAVEFORM,
         }
+        # The api parses them. A compromised child may have written anything.
+        if await asyncio.to_thread(has_valid_times, folder / FRAME_TIMES):
+            paths[frame_times_key(owner, file_id)] = folder / FRAME_TIMES
         for path in track_path(folder, 0).parent.glob("*.mp4"):
             paths[track_key(owner, file_id, int(path.stem))] = path
         for key, path in paths.items():

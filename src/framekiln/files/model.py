@@ -284,6 +284,11 @@ def sampled_frame_key(organization: OrganizationId, file: FileId, at_ms: int) ->
     return f"{sampled_frames_prefix(organization, file)}/{at_ms}.jpg"
 
 
-def frame_times_key(organization: OrganizationId, file: FileId, version: str) -> str:
-    """Return the key of the times of a file's frames, for one version of its content."""
+def frame_times_key(organization: OrganizationId, file: FileId) -> str:
+    """Return the key of the times of the source's frames, made when it was processed."""
+    return f"{file_prefix(organization, file)}/frame-times.json"
+
+
+def later_frame_times_key(organization: OrganizationId, file: FileId, version: str) -> str:
+    """Return the key of the times of a file's frames, made later, for one version of it."""
     return f"{file_prefix(organization, file)}/frame-times-{version}.json"

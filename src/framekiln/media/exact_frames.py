@@ -1,17 +1,21 @@
 """The frames of a video by number: when each is shown, and what it looks like.
 
-The times are those that `media/redaction` gives its frames. They are read from packets without
-decoding, where each packet is one frame; otherwise the whole track is decoded.
+The times are those that `media/redaction` gives its frames. `FrameTimesBuilder` gets them while an
+upload is processed, whose frames are all decoded then. Afterwards they are read from packets
+without decoding, where each packet is one frame; otherwise the whole track is decoded again.
 """
 
-import json
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
+from framekiln.media.analysis.frame_times import (
+    MAX_FRAMES,
+    ExactFrameTimes,
+    shown_times,
+    write_times,
+)
 from framekiln.media.container import open_media, translate_ffmpeg_errors, video_stream
 from framekiln.media.decode.frame_source import FrameSource
 from framekiln.media.decode.video_decoder import VideoDecoder
@@ -20,7 +24,6 @@ from framekiln.media.images.stills import JpegFormat, encode_still
 from framekiln.media.probe.media_file import probe_media
 from framekiln.media.tracks.track_copy import encoded_fps
 
-MAX_FRAMES: Final = 1_000_000
 _MAX_SIDE_PX: Final = 1920
 _QUALITY: Final = 90
 _RED_AND_BLUE_SWAPPED: Final = [2, 1, 0, 3]
@@ -29,43 +32,22 @@ _INDEXED_CONTAINERS: Final = {"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm"}
 _FRAME_PER_PACKET: Final = {"h264", "hevc", "av1", "vp9", "prores", "mjpeg", "ffv1"}
 
 
-@dataclass(frozen=True)
-class ExactFrameTimes:
-    """When frames begin, in ticks, and when the last one ends."""
-
-    tick_s: Fraction
-    starts: Sequence[int]
-    end: int
-
-
 def frame_times(source: Path) -> ExactFrameTimes:
     """Return the times of all frames that are shown, in order."""
     facts = probe_media(source)
     if facts.video is None:
         raise UnreadableMedia(f"{source.name}: has no frames")
     tick_s, stamps = _packet_stamps(source) or _decoded_stamps(source)
-    frame_ticks = max(1, round(1 / encoded_fps(facts.video.fps) / tick_s))
-    # The last frame that begins at zero or before it is the first that is shown.
-    shown = stamps[max(0, bisect_right(stamps, 0) - 1) :]
-    if not shown:
+    if not stamps:
         raise UnreadableMedia(f"{source.name}: none of its frames can be decoded")
-    return ExactFrameTimes(
-        tick_s, [max(0, each) for each in shown], max(0, shown[-1]) + frame_ticks
-    )
+    return shown_times(stamps, tick_s, encoded_fps(facts.video.fps))
 
 
 def frame_times_task(
     args: dict[str, Any], _report: Callable[[dict[str, Any]], None]
 ) -> dict[str, Any]:
     """Write the times of the frames of `source` to `out` as JSON, in a confined child."""
-    times = frame_times(Path(args["source"]))
-    described = {
-        "frame_count": len(times.starts),
-        "tick_s": [times.tick_s.numerator, times.tick_s.denominator],
-        "end": times.end,
-        "starts": times.starts,
-    }
-    Path(args["out"]).write_text(json.dumps(described, separators=(",", ":")))
+    write_times(frame_times(Path(args["source"])), Path(args["out"]))
     return {}
 
 

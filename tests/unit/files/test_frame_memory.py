@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from framekiln.files.frames import RecentValues, read_times
+from framekiln.files.frame_times import read_times
+from framekiln.files.frames import RecentValues
 from framekiln.kit.confined.errors import ConfinedFailed
 
 

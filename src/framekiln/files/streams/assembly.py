@@ -10,8 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from framekiln.media.analysis.overview import THUMBNAILS
-from framekiln.media.analysis.thumbnails import SheetBuilder
+from framekiln.media.analysis.frame_overview import FrameOverview
 from framekiln.media.isobmff.index import SCRUB_TRACK_ID, index_entry
 from framekiln.media.probe.media_file import VideoFacts, probe_media
 from framekiln.media.remux.track_mux import mux_mp4
@@ -23,6 +22,7 @@ from framekiln.media.tracks.split import (
     ProcessedVideo,
     track_path,
 )
+from framekiln.media.tracks.track_copy import encoded_fps
 from framekiln.media.tracks.video_tracks import (
     OnDecodedFrame,
     VideoTrackSource,
@@ -63,10 +63,10 @@ def assemble_video(
     if facts.video is not None:
         pictures = sum(each["sample_count"] for each in index.values() if each["type"] == "video")
         done.plan(pictures)
-        sheet = SheetBuilder(facts)
+        overview = FrameOverview(facts, encoded_fps(facts.video.fps))
         scrub_path = track_path(folder, SCRUB_TRACK_ID)
-        _make_scrub(source, scrub_path, facts.video, viewer=sheet.add_frame, done=done)
-        sheet.write(folder / THUMBNAILS)
+        _make_scrub(source, scrub_path, facts.video, viewer=overview.add_frame, done=done)
+        overview.write(folder)
         index[SCRUB_TRACK_ID] = index_entry(SCRUB_TRACK_ID, scrub_path)
         scrub = ProcessedTrack.of(scrub_path, index[SCRUB_TRACK_ID], reason=SCRUB_REASON)
     text = json.dumps({str(key): index[key] for key in sorted(index)}, separators=(",", ":"))

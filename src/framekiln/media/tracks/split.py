@@ -19,8 +19,7 @@ from av.audio.stream import AudioStream
 from av.stream import Stream
 from av.video.stream import VideoStream
 
-from framekiln.media.analysis.overview import THUMBNAILS
-from framekiln.media.analysis.thumbnails import SheetBuilder
+from framekiln.media.analysis.frame_overview import FrameOverview
 from framekiln.media.container import open_media, translate_ffmpeg_errors
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.isobmff.index import SCRUB_TRACK_ID, Index, IndexEntry, index_entry
@@ -28,7 +27,7 @@ from framekiln.media.probe.media_file import MediaFacts, VideoFacts, probe_media
 from framekiln.media.tracks.audio_tracks import encode_audio_track
 from framekiln.media.tracks.packet_tally import tally_packets
 from framekiln.media.tracks.progress import WorkProgress
-from framekiln.media.tracks.track_copy import copy_track
+from framekiln.media.tracks.track_copy import copy_track, encoded_fps
 from framekiln.media.tracks.track_plan import PlannedTrack, SkippedTrack, plan_tracks
 from framekiln.media.tracks.video_tracks import (
     VideoTrackSource,
@@ -173,8 +172,9 @@ def process_video(
 ) -> ProcessedVideo:
     """Write the track files and the index of `source` into `folder`.
 
-    Without `has_overview` there is no scrub track and no thumbnails. `report` gets the fraction of
-    the work that is done, increasing, and 1 at the end. Raises `UnreadableMedia` with the reason.
+    Without `has_overview` there are no scrub track, thumbnails and frame times. `report` gets the
+    fraction of the work that is done, increasing, and 1 at the end. Raises `UnreadableMedia` with
+    the reason.
     """
     done = WorkProgress(report)
     tallies = tally_packets(source, lambda part: done.read(part, share=_READING_SHARE))
@@ -222,7 +222,7 @@ class _TrackFiles:
     def make_video(
         self, job: PlannedTrack, facts: MediaFacts, video: VideoFacts, *, has_overview: bool
     ) -> ProcessedTrack | None:
-        """Make the video track, the thumbnails and the scrub track, which is returned."""
+        """Make the video track, the overview of its frames, and the scrub track: return that."""
         job = self._copy(job)
         orders: list[VideoTrackSpec] = []
         units = 0
@@ -234,18 +234,18 @@ class _TrackFiles:
             out = track_path(self._folder, job.track_id)
             orders.append(VideoTrackSpec.full_size(out, video.width_px, video.height_px))
             units += job.packet_units
-        sheet = SheetBuilder(facts) if has_overview else None
+        overview = FrameOverview(facts, encoded_fps(video.fps)) if has_overview else None
         if orders:
             encode_video_tracks(
                 VideoTrackSource(self._source, video.fps),
                 orders,
                 tick=lambda: self._done.add(units),
-                viewer=sheet.add_frame if sheet else None,
+                viewer=overview.add_frame if overview else None,
             )
         self.tracks.append(self._describe(job.track_id, job.reason, job.language))
-        if sheet is None:
+        if overview is None:
             return None
-        sheet.write(self._folder / THUMBNAILS)
+        overview.write(self._folder)
         return self._describe(SCRUB_TRACK_ID, SCRUB_REASON, None)
 
     def make_sound(self, job: PlannedTrack) -> None:
