@@ -11,8 +11,8 @@ import httpx
 import pytest
 from psycopg import DatabaseError
 
+from framekiln.api import sse
 from framekiln.api.sse import StreamPlaces
-from framekiln.api.v1 import activity
 from framekiln.audit.log import record
 from framekiln.audit.model import AuditFilter
 from framekiln.audit.service import AuditLog
@@ -123,7 +123,7 @@ class TestInvitations:
             ("Acme", "member"),
             (other.name, "owner"),
         }
-        monkeypatch.setattr(activity, "HEARTBEAT_S", 0.05)
+        monkeypatch.setattr(sse, "HEARTBEAT_S", 0.05)
         places: StreamPlaces = place.kiln.asgi.state.activity_places
         following = asyncio.ensure_future(browser.get(f"{API}/activity"))
 

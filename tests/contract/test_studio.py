@@ -1,6 +1,5 @@
 """The studio: its files, their headers, and the login links that open it."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -8,14 +7,11 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from framekiln.api.v1 import activity
 from framekiln.identity import service
 from framekiln.identity.errors import TooManyKeys, UserNotFound
 from framekiln.identity.throttle import FREE_ATTEMPTS
 from framekiln.studio import assets
 from tests.contract.conftest import TEMPLATE
-from tests.support.app import AppHarness
-from tests.support.jobs import wait_until
 from tests.support.postgres import PostgresServer
 from tests.support.sessions import OTHER, OWN, SessionHarness, open_session_harness
 from tests.support.timeouts import TIMEOUT_S
@@ -206,25 +202,6 @@ class TestActivity:
             assert await follower.wait(TIMEOUT_S)
             assert not await files.wait(0)
             assert not await quiet.wait(0)
-
-    async def test_the_stream_ends_with_its_key(
-        self, place: SessionHarness, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(activity, "HEARTBEAT_S", 0.05)
-        issued = await place.services.identity.create_key(place.organization.id, "follower")
-        program = AppHarness(place.services, place.kiln.asgi, key=issued.text)
-        parts: list[bytes] = []
-        following = asyncio.ensure_future(program.get_in_parts("/api/v1/activity", parts))
-
-        async def has_begun() -> bool:
-            return any(b"heartbeat" in part for part in parts)
-
-        await wait_until(has_begun)
-        await place.services.identity.revoke_key(issued.key.key_id)
-        await following
-        assert parts[-1].startswith(b"event: error")
-        assert b"revoked" in parts[-1]
-        await program.client.aclose()
 
 
 class TestSource:

@@ -4,12 +4,14 @@ import asyncio
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
+from fastapi.routing import APIRoute
 from structlog.testing import capture_logs
 
+from framekiln.api import sse
 from tests.support.app import BASE_URL, AppHarness
 from tests.support.pipelines import enable_pipelines
 from tests.support.timeouts import TIMEOUT_S
@@ -152,6 +154,65 @@ async def test_event_streams_beyond_the_limit(app: AppHarness) -> None:
     finally:
         following.cancel()
         app.asgi.state.services = before
+
+
+async def streams_of_all_kinds(app: AppHarness) -> dict[str, str]:
+    """Return an address that never ends by itself for each route that is an event stream."""
+    render, file = await app.create(html="<p>hi"), (await create(app))["id"]
+    layers = [{"type": "text", "text": {"text": "hi"}}]
+    config = {"dimensions": {"width": 64, "height": 36}, "duration": 1, "layers": layers}
+    video = await app.client.post("/v2/videos/new", json={"config": config})
+    assert video.status_code in (200, 201), video.text
+    transcription = uuid4()
+    async with app.services.database.transaction() as connection:
+        await connection.execute(
+            "INSERT INTO transcription (id, organization_id, file_id, track_id, status,"
+            " work_slice_ms, duration_ms, created_at) SELECT %s, organization_id, id, 1, 'created',"
+            " 1000, 1000, now() FROM file WHERE id = %s",
+            (transcription, file),
+        )
+    ids = {
+        "render_id": render,
+        "file_id": file,
+        "video_id": str(video.json()["id"]),
+        "transcription_id": str(transcription),
+    }
+    return {
+        route.path: route.path.format(**ids)
+        for route in app.asgi.routes
+        if isinstance(route, APIRoute)
+        and isinstance(route.response_class, type)
+        and issubclass(route.response_class, sse.EventStream)
+    }
+
+
+async def test_every_event_stream_ends_with_its_key(
+    app: AppHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sse, "HEARTBEAT_S", 0.05)
+    paths = await streams_of_all_kinds(app)
+    assert len(paths) >= 6
+    organization = (await app.services.identity.authenticate(app.key)).organization
+    issued = await app.services.identity.create_key(organization.id, "follower")
+    program = AppHarness(app.services, app.asgi, key=issued.text)
+    begun = {path: asyncio.Event() for path in paths}
+    parts = {path: ObservedParts(begun[path]) for path in paths}
+    following = [
+        asyncio.create_task(program.get_in_parts(paths[path], parts[path])) for path in paths
+    ]
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            for each in begun.values():
+                await each.wait()
+        await app.services.identity.revoke_key(issued.key.key_id)
+        await asyncio.gather(*following)
+    finally:
+        for task in following:
+            task.cancel()
+        await program.client.aclose()
+    for path, sent in parts.items():
+        assert sent[-1].startswith(b"event: error"), path
+        assert b"revoked" in sent[-1], path
 
 
 class ObservedParts(list[bytes]):

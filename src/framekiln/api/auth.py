@@ -8,7 +8,7 @@ MediaReader           also a URL token, a media token, a link or a review link: 
 Uploader              also a URL token that was signed for this upload
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -168,18 +168,25 @@ async def require_open_review(request: Request, link: Link, review_id: ReviewId)
         raise LinkExpired("this link has ended: the review task is decided or over")
 
 
-async def require_still_valid(request: Request, organization_id: OrganizationId) -> None:
-    """Raise `Unauthenticated` if the key or session of a long response has ended meanwhile.
+def repeated_authentication(request: Request, caller: Caller) -> Callable[[], Awaitable[None]]:
+    """Return what authenticates the caller of a long response once more.
 
-    A session may also continue in another organization.
+    It raises `Unauthenticated` if the key or session has ended, or the session continues in another
+    organization, and `RoleTooLow` if the role of the user was changed.
     """
-    services, text = services_of(request), bearer_text(request)
-    if text is not None:
-        await services.identity.authenticate(text)
-        return
-    found = await services.sessions.authenticate(cookie_of(request, SESSION_COOKIE))
-    if found.organization.id != organization_id:
-        raise SessionEnded("this session works in another organization now: connect again")
+    services, organization_id = services_of(request), caller.organization.id
+
+    async def authenticate() -> None:
+        text = bearer_text(request)
+        if text is not None:
+            await services.identity.authenticate(text)
+            return
+        found = await services.sessions.authenticate(cookie_of(request, SESSION_COOKIE))
+        if found.organization.id != organization_id:
+            raise SessionEnded("this session works in another organization now: connect again")
+        await _with_role(request, found)
+
+    return authenticate
 
 
 async def media_reader(request: Request) -> AsyncIterator[Reader]:

@@ -3,6 +3,7 @@
 It knows none of them: it works with everything that is `Followable`.
 """
 
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Final, Protocol, TypeVar
@@ -10,12 +11,11 @@ from typing import Final, Protocol, TypeVar
 from fastapi import Request
 
 from framekiln.api import sse
-from framekiln.api.auth import services_of
+from framekiln.api.auth import repeated_authentication, services_of
 from framekiln.db.notify import Follower
 from framekiln.identity.model import Caller
 from framekiln.jobs.failures import Failure
 
-HEARTBEAT_S: Final = 15.0
 # Progress is counted in thousandths; their sum must reach the total only at the end.
 PROGRESS_UNITS: Final = 1000
 
@@ -54,15 +54,18 @@ class Followable(Protocol[Id_contra, Progress_co]):
     async def progress(self, thing: Id_contra, /) -> Progress_co: ...
 
 
-def take_stream_place(request: Request, caller: Caller) -> sse.StreamPlace:
-    """Return a place for one more event stream of the caller, or raise `TooManyStreams`."""
+def progress_response(
+    request: Request, caller: Caller, events: sse.EncodedEvents
+) -> sse.EventStream:
+    """Answer with events of progress, or raise `TooManyStreams`."""
     places: sse.StreamPlaces = request.app.state.stream_places
     settings = services_of(request).settings
-    return places.take(
+    place = places.take(
         caller,
         per_key=settings.event_streams_per_key,
         per_organization=settings.event_streams_per_organization,
     )
+    return sse.stream_response(events, repeated_authentication(request, caller), place)
 
 
 async def counted_events(
@@ -98,15 +101,20 @@ async def progress_events(
     Ends early when the client has disconnected.
     """
     async with followed.follow(thing) as follower:
+        sent_at_s = time.monotonic()
         while True:
             progress = await followed.progress(thing)
             if progress.status.is_terminal:
                 yield terminal_event(progress)
                 return
-            if event := describe(progress):
+            event = describe(progress)
+            # Also while changes come that nobody sees, such as frames of a very long film.
+            if not event and time.monotonic() - sent_at_s >= sse.HEARTBEAT_S:
+                event = sse.event("heartbeat", {"status": progress.status})
+            if event:
                 yield event
-            if not await follower.wait(HEARTBEAT_S):
-                yield sse.event("heartbeat", {"status": progress.status})
+                sent_at_s = time.monotonic()
+            await follower.wait(max(0.0, sent_at_s + sse.HEARTBEAT_S - time.monotonic()))
             if await request.is_disconnected():
                 return
 

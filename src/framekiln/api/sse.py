@@ -4,12 +4,15 @@ Such clients decode each network packet separately, so everything is pure ASCII;
 event names as errors; and they wait forever on a stream that ends without a terminal event. So a
 stream that breaks ends with an `error` event, and an error response on a stream route is one
 `error` event with the right status code.
+
+A stream may last for hours. So whoever follows it is authenticated again with the heartbeats.
 """
 
 import json
 import re
+import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Protocol
 
@@ -18,13 +21,18 @@ from fastapi.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from framekiln.identity.model import Caller
-from framekiln.kit.errors import Blame, FramekilnError, RateLimited
+from framekiln.kit.errors import Blame, Forbidden, FramekilnError, RateLimited, Unauthenticated
 
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 EVENT_NAME = re.compile(r"[a-z][a-z0-9_.-]*")
 TERMINAL_EVENT = re.compile(rb"^event: (?:complete|error)$", re.MULTILINE)
 MAX_ERROR_CHARS = 1000
+HEARTBEAT_S = 15.0
+"""A stream sends something at least so often."""
+
+Authentication = Callable[[], Awaitable[None]]
+"""Raises `Unauthenticated` or `Forbidden` if a stream must end."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -111,12 +119,15 @@ def error_event(text: str) -> bytes:
     return f"event: error\ndata: {printable}\n\n".encode("ascii")
 
 
-def stream_response(events: EncodedEvents, place: StreamPlace | None = None) -> EventStream:
+def stream_response(
+    events: EncodedEvents, authenticate: Authentication, place: StreamPlace | None = None
+) -> EventStream:
     """Answer with `events`, and with an `error` event if they break.
 
-    Errors that need their own status code must be raised before this is called.
+    They end when `authenticate` raises. It is called before an event, `HEARTBEAT_S` after the last
+    time. Errors that need their own status code must be raised before this is called.
     """
-    response = EventStream(_with_terminal_event(events), headers=HEADERS)
+    response = EventStream(_with_terminal_event(events, authenticate), headers=HEADERS)
     response.place = place
     return response
 
@@ -131,16 +142,23 @@ def error_response(status: int, text: str, *, headers: Mapping[str, str]) -> Res
     )
 
 
-async def _with_terminal_event(events: EncodedEvents) -> AsyncIterator[bytes]:
+async def _with_terminal_event(
+    events: EncodedEvents, authenticate: Authentication
+) -> AsyncIterator[bytes]:
     had_last_word = False
+    checked_at_s = time.monotonic()
     async with aclosing(events):
         try:
             async for encoded in events:
+                if time.monotonic() - checked_at_s >= HEARTBEAT_S:
+                    await authenticate()
+                    checked_at_s = time.monotonic()
                 had_last_word = had_last_word or TERMINAL_EVENT.search(encoded) is not None
                 yield encoded
         except Exception as error:
             # The client must see an end in any case; the log has the details.
-            log.exception("event_stream.failed")
+            if not isinstance(error, Unauthenticated | Forbidden):
+                log.exception("event_stream.failed")
             # A byte after the terminal event breaks known clients.
             if not had_last_word:
                 yield error_event(_error_text(error))

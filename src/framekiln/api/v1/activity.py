@@ -1,17 +1,14 @@
 """GET /api/v1/activity: tells pages that show lists of an organization when to read them again."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
 from framekiln.api import sse
-from framekiln.api.auth import AuthenticatedCaller, require_still_valid, services_of
-from framekiln.api.progress import HEARTBEAT_S
+from framekiln.api.auth import AuthenticatedCaller, repeated_authentication, services_of
 from framekiln.db.notify import Notifications
-from framekiln.kit.errors import Unauthenticated
 from framekiln.kit.ids import OrganizationId
 
 router = APIRouter(prefix="/api/v1", tags=["organization"])
@@ -39,7 +36,8 @@ async def follow_activity(request: Request, caller: AuthenticatedCaller) -> Resp
         caller, per_key=MAX_STREAMS_PER_USER, per_organization=MAX_STREAMS_PER_ORGANIZATION
     )
     notifications = services_of(request).notifications
-    return sse.stream_response(_events(notifications, caller.organization.id, request), place)
+    events = _events(notifications, caller.organization.id, request)
+    return sse.stream_response(events, repeated_authentication(request, caller), place)
 
 
 async def _events(
@@ -49,16 +47,8 @@ async def _events(
     async with notifications.follow(*topics) as follower:
         # A page that has just connected again does not know what it has missed.
         yield sse.event("changed", {})
-        checked_at_s = time.monotonic()
         while not await request.is_disconnected():
-            is_changed = await follower.wait(HEARTBEAT_S)
-            if time.monotonic() - checked_at_s >= HEARTBEAT_S:
-                try:
-                    await require_still_valid(request, organization_id)
-                except Unauthenticated as error:
-                    yield sse.error_event(error.message)
-                    return
-                checked_at_s = time.monotonic()
+            is_changed = await follower.wait(sse.HEARTBEAT_S)
             if is_changed:
                 kinds = sorted(topics[topic] for topic in follower.take_topics())
                 yield sse.event("changed", {"kinds": kinds})

@@ -8,9 +8,9 @@ from typing import Any, Final
 from fastapi import APIRouter, Request, Response
 
 from framekiln.api import sse
-from framekiln.api.auth import AuthenticatedCaller, services_of
+from framekiln.api.auth import AuthenticatedCaller, repeated_authentication, services_of
 from framekiln.api.bodies import SuccessAnswer, json_body, read_json, read_to_file
-from framekiln.api.progress import progress_events, take_stream_place, terminal_event
+from framekiln.api.progress import progress_events, progress_response, terminal_event
 from framekiln.api.unknown_fields import WarningRoute
 from framekiln.api.v1.file_bodies import (
     CreateFile,
@@ -93,9 +93,10 @@ async def follow_file(request: Request, caller: AuthenticatedCaller, file_id: st
     file = await files.get(caller.organization.id, parse_file_id(file_id))
     if file.type is not FileType.VIDEO:
         # There is no processing to wait for.
-        return sse.stream_response(_only(terminal_event(await files.progress(file.id))))
+        only = _only(terminal_event(await files.progress(file.id)))
+        return sse.stream_response(only, repeated_authentication(request, caller))
     events = progress_events(files, file.id, request, describe=_fraction_of_processing())
-    return sse.stream_response(events, take_stream_place(request, caller))
+    return progress_response(request, caller, events)
 
 
 @router.post(

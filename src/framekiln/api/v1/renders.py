@@ -11,7 +11,7 @@ from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, MediaReader, Reader, services_of
 from framekiln.api.bodies import SuccessAnswer, json_body, read_json, read_to_file
 from framekiln.api.destination_bodies import describe_destinations, read_destinations
-from framekiln.api.progress import counted_events, take_stream_place
+from framekiln.api.progress import counted_events, progress_response
 from framekiln.api.ranges import blob_response
 from framekiln.api.unknown_fields import warnings_of
 from framekiln.api.v1.newest_pages import RenderList, RenderParameters, newest_place
@@ -111,8 +111,7 @@ async def follow_render(request: Request, caller: AuthenticatedCaller, render_id
     """Stream progress until the render ends (server-sent events)."""
     renders = services_of(request).renders
     render = await renders.get(caller.organization.id, parse_render_id(render_id))
-    place = take_stream_place(request, caller)
-    return sse.stream_response(counted_events(renders, render.id, request), place)
+    return progress_response(request, caller, counted_events(renders, render.id, request))
 
 
 @router.get("/renders/md5/{md5}", summary="Find a render by its md5")

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, MediaReader, services_of
 from framekiln.api.bodies import json_body, read_json
-from framekiln.api.progress import counted_events, take_stream_place
+from framekiln.api.progress import counted_events, progress_response
 from framekiln.api.unknown_fields import WarningRoute
 from framekiln.api.v1.transcription_bodies import (
     CreateTranscription,
@@ -157,8 +157,7 @@ async def follow_transcription(
     """Stream progress until the transcription ends (server-sent events)."""
     transcripts = services_of(request).transcripts
     found = await transcripts.get(caller.organization.id, transcription_id_of(transcription_id))
-    place = take_stream_place(request, caller)
-    return sse.stream_response(counted_events(transcripts, found.id, request), place)
+    return progress_response(request, caller, counted_events(transcripts, found.id, request))
 
 
 @router.get(

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.destination_bodies import describe_destinations, video_destinations
-from framekiln.api.progress import counted_events, take_stream_place
+from framekiln.api.progress import counted_events, progress_response
 from framekiln.api.v2.bodies import (
     CreatedVideo,
     Deleted,
@@ -116,9 +116,8 @@ async def follow_video(request: Request, caller: AuthenticatedCaller, video_id: 
     """Stream progress until the video is ready or has failed (server-sent events)."""
     services = services_of(request)
     video = await services.v2.videos.get(caller.organization.id, video_id)
-    place = take_stream_place(request, caller)
     events = counted_events(services.renders, video.render.id, request)
-    return sse.stream_response(events, place)
+    return progress_response(request, caller, events)
 
 
 @router.delete("/videos/{video_id}", summary="Delete a video")
