@@ -124,8 +124,8 @@ def stream_response(
 ) -> EventStream:
     """Answer with `events`, and with an `error` event if they break.
 
-    They end when `authenticate` raises. It is called before an event, `HEARTBEAT_S` after the last
-    time. Errors that need their own status code must be raised before this is called.
+    They end when `authenticate` raises. It is called before an event, but not before each of many.
+    Errors that need their own status code must be raised before this is called.
     """
     response = EventStream(_with_terminal_event(events, authenticate), headers=HEADERS)
     response.place = place
@@ -150,7 +150,8 @@ async def _with_terminal_event(
     async with aclosing(events):
         try:
             async for encoded in events:
-                if time.monotonic() - checked_at_s >= HEARTBEAT_S:
+                # A third, so that it ends at most a third after the next heartbeat was due.
+                if time.monotonic() - checked_at_s >= HEARTBEAT_S / 3:
                     await authenticate()
                     checked_at_s = time.monotonic()
                 had_last_word = had_last_word or TERMINAL_EVENT.search(encoded) is not None
