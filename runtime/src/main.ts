@@ -14,6 +14,7 @@ import { timeTree } from "./elements/timed.ts";
 import { asyncWork } from "./elements/timegroup.ts";
 import { FailedScripts } from "./failed_scripts.ts";
 import { EarlyAnimations } from "./early_animations.ts";
+import { describeInputs } from "./frame_inputs.ts";
 import { areFramesOnlyNoted } from "./frame_canvas.ts";
 import { allowLongSteps } from "./gsap_steps.ts";
 import { useHost, type HostConfig } from "./host.ts";
@@ -111,6 +112,7 @@ function installHosted(config: HostConfig): void {
     mistakes: () => findMistakes(failedScripts, config.definesElements !== false),
     media: (filmMs: number) => (bridge === null ? plannedMedia(natives, filmMs) : []),
     tracks: (filmMs: number) => (bridge === null ? findTracks(natives, filmMs) : []),
+    frameInputs: (rate: FrameRate, count: number) => describeInputs(rate, count),
     ...(bridge === null ? {} : bridgeContract(bridge)),
     advanceSound: (atMs: number) => webAudio.advance(atMs),
     soundState: () => webAudio.state(),

@@ -1,5 +1,6 @@
 """When slices of two films are taken for equal, and that they are equal then, byte for byte."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -323,3 +324,113 @@ def test_a_source_that_is_requested_late_keeps_a_slice_out_of_the_cache(
         assert page.is_cacheable
         page.render_slice(after, tmp_path / "after.mp4", lambda _: None)
         assert not page.is_cacheable
+
+
+SCENES = ("one", "two", "three")
+WORDS = ("eins", "zwei", "drei")
+SCENE_SLICES = tuple(FilmSlice(number, 3 * number, 3) for number in range(3))
+PLAIN_STYLE = "h1 { animation: enter 1s both } @keyframes enter { from { opacity: 0 } }"
+
+
+def scenes_page(
+    scenes: tuple[str, ...] = SCENES,
+    words: tuple[str, ...] = WORDS,
+    *,
+    style: str = "",
+    after: str = "",
+) -> str:
+    """Three scenes of three frames, one for each slice, under captions that change with them."""
+    groups = "".join(
+        f"<ef-timegroup mode='fixed' duration='600ms'><h1>{each}</h1></ef-timegroup>"
+        for each in scenes
+    )
+    segments = [
+        {"start": 600 * number, "end": 600 * number + 600, "text": each}
+        for number, each in enumerate(words)
+    ]
+    return (
+        f"<style>{PLAIN_STYLE} {style}</style>"
+        f"<script type='application/json' id='words'>{json.dumps({'segments': segments})}</script>"
+        "<ef-timegroup mode='fixed' duration='1800ms' fps='5'"
+        " style='width: 128px; height: 64px; background: white'>"
+        f"<ef-timegroup mode='sequence'>{groups}</ef-timegroup>"
+        "<ef-captions captions-script='words'><ef-captions-segment></ef-captions-segment>"
+        f"</ef-captions>{after}</ef-timegroup>"
+    )
+
+
+def page_slices(browser: Browser, html: str) -> tuple[tuple[str | None, ...], str | None]:
+    """Return the digests of a page's slices, and why the whole page counts for each."""
+    order = FilmOrder(html=html, has_page_digests=True)
+    with open_renderer(order, browser, FilmLimits()) as renderer:
+        return renderer.digests(SCENE_SLICES).slices, renderer.take_record().whole_reason
+
+
+def changed(plain: tuple[str | None, ...], other: tuple[str | None, ...]) -> list[int]:
+    return [
+        number for number, pair in enumerate(zip(plain, other, strict=True)) if len({*pair}) > 1
+    ]
+
+
+def test_a_change_of_a_page_counts_only_for_slices_that_show_it(browser: Browser) -> None:
+    plain, reason = page_slices(browser, scenes_page())
+    assert (None in plain, reason) == (False, None)
+    others = {
+        "a scene": scenes_page(("one", "<b>zwo</b>", "three")),
+        "a caption": scenes_page(words=("eins", "zwei", "tri")),
+        "a style": scenes_page(style="h1 { color: red }"),
+        "a scene that has styles for others": scenes_page(
+            ("one", "<style>p { color: red }</style>two", "three")
+        ),
+        "a scene with an id that others name": scenes_page(
+            ("one", "<b id='enter'>two</b>", "three")
+        ),
+    }
+    found = {name: changed(plain, page_slices(browser, html)[0]) for name, html in others.items()}
+    assert found == {
+        "a scene": [1],
+        "a caption": [2],
+        "a style": [0, 1, 2],
+        "a scene that has styles for others": [0, 1, 2],
+        "a scene with an id that others name": [0, 1, 2],
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"after": "<script>document.title = 1</script>"}, "it has a script"),
+        ({"after": "<p onclick='go()'>x</p>"}, "it has an event handler"),
+        ({"after": "<p dir='auto'>x</p>"}, "text decides a direction"),
+        ({"style": "div:has(h1) { color: red }"}, "a style has :has("),
+    ],
+    ids=["script", "handler", "direction", "has"],
+)
+def test_a_page_whose_hidden_parts_may_be_seen_counts_whole(
+    browser: Browser, changes: dict[str, str], reason: str
+) -> None:
+    plain, found = page_slices(browser, scenes_page(**changes))
+    assert found == reason
+    other, _ = page_slices(browser, scenes_page(("one", "zwo", "three"), **changes))
+    assert None not in plain
+    assert changed(plain, other) == [0, 1, 2]
+
+
+def test_slices_of_changed_pages_with_equal_digests_have_equal_bytes(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """Filmed after another scene, or after the same one."""
+    films = []
+    for number, scenes in enumerate((SCENES, ("one", "<i>zwo</i>", "three"))):
+        order = FilmOrder(html=scenes_page(scenes), has_page_digests=True)
+        with open_renderer(order, browser, FilmLimits()) as renderer:
+            digests = renderer.digests(SCENE_SLICES).slices
+            for slice_ in SCENE_SLICES:
+                path = tmp_path / f"{number}-{slice_.number}.mp4"
+                renderer.render_slice(slice_, path, lambda _: None)
+                films.append((digests[slice_.number], path.read_bytes()))
+            assert renderer.is_cacheable
+    assert films[0] == films[3]
+    assert films[2] == films[5]
+    assert films[1][0] != films[4][0]
+    assert films[1][1] != films[4][1]

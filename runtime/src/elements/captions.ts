@@ -39,6 +39,12 @@ export class CaptionsElement extends TimedElement {
   private isLoading = false;
   private isSpoken = false;
   private problem = "";
+  private described: {
+    readonly captions: Captions;
+    readonly changes: readonly number[];
+    readonly key: string;
+    readonly text: string;
+  } | null = null;
   private read: { given: Given; plausibleMs: number | null; captions: Captions } | null = null;
 
   constructor() {
@@ -91,6 +97,25 @@ export class CaptionsElement extends TimedElement {
     if (captions === null) return;
     const clockMs = this.clockMs(ownMs);
     this.write(captionsAt(captions, clockMs), ownMs - clockMs);
+  }
+
+  /** What it would show at that instant of its own clock, as text; words have numbers if wanted. */
+  describeAt(ownMs: number, countsWords: boolean): string {
+    const captions = this.captions();
+    if (captions === null) return "";
+    const clockMs = this.clockMs(ownMs);
+    const aheadMs = ownMs - clockMs;
+    if (this.described?.captions !== captions) {
+      this.described = { captions, changes: changesMs(captions), key: "", text: "" };
+    }
+    // Between two changes it is the same, and looking for words takes long.
+    const key = `${countBefore(this.described.changes, clockMs)} ${aheadMs}`;
+    if (key === this.described.key) return this.described.text;
+    const { word, segment, wordIndex, ...texts } = captionsAt(captions, clockMs);
+    const times = [shifted(word, aheadMs), shifted(segment, aheadMs)];
+    const text = JSON.stringify([texts, times, countsWords ? wordIndex : null]);
+    this.described = { ...this.described, key, text };
+    return text;
   }
 
   /** The instants of its own time at which what it shows changes. */
@@ -259,6 +284,18 @@ async function fetchSpoken(fileId: string): Promise<Given> {
   const answer = await fetch(`${fileUrl(fileId)}/transcription.json`);
   if (!answer.ok) throw new Error(`has no transcription (${answer.status})`);
   return { data: await answer.json() };
+}
+
+/** How many of the sorted instants are not after `ms`. */
+function countBefore(instants: readonly number[], ms: number): number {
+  let low = 0;
+  let high = instants.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((instants[middle] as number) <= ms) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 function shifted(stretch: Stretch | null, byMs: number): Stretch | null {

@@ -227,6 +227,13 @@ class Page:
         if self._has_tasks and not self.evaluate("__framekiln.frameDone()"):
             wait_for_frame_tasks(self._session, self._clock)
 
+    def frame_inputs(self, frame_count: int) -> dict[str, Any]:
+        """Return what frames depend on, before the first; `runtime/src/frame_inputs.ts` knows."""
+        found: dict[str, Any] = self.evaluate(
+            f"__framekiln.frameInputs({self._rate}, {frame_count})"
+        )
+        return found
+
     def begin_recording(self, fps: Fraction, *, frame_within_s: float) -> None:
         """Get ready to record what scripts change in each frame; the page is never shown."""
         self._session.within_s = frame_within_s

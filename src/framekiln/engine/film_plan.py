@@ -150,6 +150,8 @@ class CaptureRecord:
     """Why a page, or its last slice, was not composed; only where that was wanted."""
     has_differed: bool = False
     """Whether the last slice was filmed because composed frames did not look like Chromium's."""
+    whole_reason: str | None = None
+    """Why any change of a page makes all its slices anew; only where slices are reused."""
 
 
 def _clip_as_json(clip: PageAudioClip | LayerAudioClip) -> dict[str, Any]:

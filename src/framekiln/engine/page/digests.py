@@ -1,7 +1,8 @@
 """Digests of everything that decides the pixels of a page's slices, and its sound.
 
 Only declarative pages have digests: each of their frames depends on its time and on the inputs that
-were loaded before frame 0. All inputs count for each slice, so a page that changes in any way is
+were loaded before frame 0. If a page has no scripts, what is hidden in a slice does not count for
+it (`FrameInputs`). Otherwise all inputs count for each slice, so a page that changes in any way is
 filmed again, and one that is sent twice is not.
 """
 
@@ -16,8 +17,9 @@ from framekiln.capture.page import Page
 from framekiln.engine.assets import TrackedAssets, file_digest
 from framekiln.engine.audio_clips import PageAudioClip
 from framekiln.engine.engine_version import engine_version
-from framekiln.engine.film_order import FilmOrder
+from framekiln.engine.film_order import FilmOrder, PageMethod
 from framekiln.engine.film_plan import FilmDigests, FilmPlan, FilmSlice
+from framekiln.engine.page.frame_inputs import FrameInputs
 from framekiln.engine.page.warnings import PageWarnings
 from framekiln.engine.site import Site
 from framekiln.kit.canonical_json import sha256_digest
@@ -44,6 +46,7 @@ class PageDigests:
         self._known = frozenset(self._tracked.fetched)
         self._first_warnings = self.page_warnings.collect()
         self._inputs: str | None = None
+        self._whole_reason, self._frame_inputs = self._describe()
 
     def of(self, slices: Sequence[FilmSlice]) -> FilmDigests:
         """Return the digests of slices and audio; none if equal inputs may look different."""
@@ -56,9 +59,15 @@ class PageDigests:
             # A source that cannot be read any more will fail the film, or has failed it.
             return unknown
         digests = tuple(
-            sha256_digest([inputs, each.first_frame, each.frame_count]) for each in slices
+            sha256_digest([inputs, self._slice_inputs(each), each.first_frame, each.frame_count])
+            for each in slices
         )
         return FilmDigests(digests, self._sound(sources), sources)
+
+    @property
+    def whole_reason(self) -> str | None:
+        """Why any change of the page makes all its slices anew; only where reuse is wanted."""
+        return self._whole_reason if self._is_tracked else None
 
     @property
     def is_cacheable(self) -> bool:
@@ -88,23 +97,47 @@ class PageDigests:
             and not reads_parts
         )
 
+    def _describe(self) -> tuple[str | None, FrameInputs | None]:
+        """Return what counts for single slices, or why the whole page does."""
+        if not self._is_determined:
+            return "equal pages may look different", None
+        if self.order.page_method is not PageMethod.FILMED:
+            # Layers are found, and drawn, in the page as a whole.
+            return "its frames may be composed", None
+        if "shadowroot" in self.order.html.lower():
+            return "it has shadow roots", None
+        inputs = FrameInputs(self.page.frame_inputs(self.plan.timeline.frame_count))
+        return (None, inputs) if inputs.obstacle is None else (inputs.obstacle, None)
+
     @property
     def _clips(self) -> tuple[PageAudioClip, ...]:
         clips = self.plan.audio_clips
         return tuple(clip for clip in clips if isinstance(clip, PageAudioClip))
 
+    def _slice_inputs(self, slice_: FilmSlice) -> list[object]:
+        """Return what else counts for a slice if the page as a whole does not."""
+        if self._frame_inputs is None:
+            return []
+        digest, unused = self._frame_inputs.digest(slice_)
+        return [digest, _asset_digests(self._tracked, self._known - unused)]
+
     def _all_inputs(self) -> str:
+        """Return a digest of what counts for every slice."""
         if self._inputs is None:
             order, plan = self.order, self.plan
+            is_whole = self._frame_inputs is None
+            # A bundle contains its page, too; what counts of it is known already.
+            known_page = None if is_whole else order.html
+            site = None if order.site is None else _site_digest(order.site, known_page)
             self._inputs = sha256_digest(
                 {
                     "engine": engine_version(),
                     "browser": self.page.browser.version,
                     "fonts": installed_fonts_digest(),
-                    "html": order.html,
+                    "html": order.html if is_whole else None,
                     "data": order.data,
-                    "site": None if order.site is None else _site_digest(order.site),
-                    "assets": _asset_digests(self._tracked, self._known),
+                    "site": site,
+                    "assets": _asset_digests(self._tracked, self._known) if is_whole else None,
                     "method": order.page_method.value,
                     "encoding": self.encoding,
                     "size": [plan.size.width_px, plan.size.height_px],
@@ -136,10 +169,13 @@ def _asset_digests(tracked: TrackedAssets, addresses: Collection[str]) -> list[l
     ]
 
 
-def _site_digest(site: Site) -> str:
+def _site_digest(site: Site, known_page: str | None) -> str:
     sums = hashlib.sha256()
+    index = site.folder / "index.html"
+    is_known = known_page is not None and index.is_file()
+    is_known = is_known and index.read_bytes() == (known_page or "").encode()
     for path in sorted(site.folder.rglob("*")):
-        if path.is_file():
+        if path.is_file() and not (is_known and path == index):
             sums.update(f"{path.relative_to(site.folder)}\n{file_digest(path)}\n".encode())
     return sums.hexdigest()
 

@@ -221,6 +221,7 @@ class PageRenderer:
             captured_frames=captured,
             warnings=self.warnings(),
             missing_confinement=missing_confinement(),
+            whole_reason=self._digests.whole_reason,
         )
 
     def _go_to(self, frame: int, *, is_shown: bool = True) -> None:
