@@ -45,3 +45,4 @@ async def test_several_workers_compose_one_film_and_record_it(app: AppHarness) -
     metrics = (await app.client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})).text
     assert 'framekiln_film_frames{method="composed"} 240.0' in metrics
     assert "framekiln_film_differing_slices 0.0" in metrics
+    assert "framekiln_film_reused_slices 0.0" in metrics

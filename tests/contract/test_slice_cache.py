@@ -382,3 +382,37 @@ async def test_a_page_that_is_sent_again_is_not_filmed_again(
     }
     reused = {name for name, (_, record) in changes.items() if record["captured_frames"] == 0}
     assert reused == set()
+
+
+def scenes(second: str, *, style: str = "") -> str:
+    """Three scenes of a second, one for each slice."""
+    groups = "".join(
+        f'<ef-timegroup mode="fixed" duration="1s"><h1>{each}</h1></ef-timegroup>'
+        for each in ("one", second, "three")
+    )
+    box = "width: 160px; height: 90px; background: #fff"
+    return (
+        f"<style>h1 {{ animation: enter 1s }} @keyframes enter {{ from {{ opacity: 0 }} }} {style}"
+        f'</style><ef-timegroup mode="sequence" fps="10" style="{box}">{groups}</ef-timegroup>'
+    )
+
+
+async def test_a_changed_caption_of_a_page_films_only_the_slice_that_shows_it(
+    app: AppHarness,
+) -> None:
+    """And the film is the one that is made without any reuse."""
+    sharing, alone = await app.other_organization(), await app.other_organization()
+
+    async def made(where: AppHarness, html: str) -> tuple[bytes, int]:
+        info = await where.render(html, work_slice_ms=1000)
+        slices = await where.client.get(f"/api/v1/renders/{info['id']}/slices")
+        methods = [each["method"] for each in slices.json()["slices"]]
+        return await where.output(info), methods.count("copied")
+
+    await made(sharing, scenes("two"))
+    changed, copied = await made(sharing, scenes("zwei"))
+    fresh, nothing = await made(alone, scenes("zwei"))
+    assert (copied, nothing) == (2, 0)
+    assert changed == fresh
+    assert (await made(sharing, scenes("zwei", style="h1 { color: red }")))[1] == 0
+    assert (await sharing.services.renders.frame_counts()).reused_slices >= copied

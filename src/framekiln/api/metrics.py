@@ -143,6 +143,11 @@ def _frame_metrics(frames: FrameCounts) -> Iterator[Metric]:
         "Slices of the last day that were filmed because composed frames looked different.",
         value=frames.differing_slices,
     )
+    yield GaugeMetricFamily(
+        "framekiln_film_reused_slices",
+        "Slices of the last day that were copied from films with an equal one.",
+        value=frames.reused_slices,
+    )
 
 
 class MetricsForbidden(Forbidden):

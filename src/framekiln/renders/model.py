@@ -168,6 +168,8 @@ class FrameCounts:
     composed: int
     differing_slices: int
     """Slices that were filmed because composed frames did not look like Chromium's."""
+    reused_slices: int
+    """Slices of films that were not reused as a whole."""
 
 
 @dataclass(frozen=True)

@@ -217,11 +217,12 @@ async def count_frames(connection: Connection, *, since: datetime) -> FrameCount
         """
         SELECT coalesce(sum((record ->> 'captured_frames')::bigint), 0) AS captured,
                coalesce(sum((record ->> 'composed_frames')::bigint), 0) AS composed,
-               coalesce(sum((record ->> 'differing_slices')::bigint), 0) AS differing_slices
+               coalesce(sum((record ->> 'differing_slices')::bigint), 0) AS differing_slices,
+               coalesce(sum((record ->> 'reused_slices')::bigint), 0) AS reused_slices
         FROM render WHERE status = 'complete' AND completed_at > %s
         """,
         (since,),
     )
     row = await cursor.fetchone()
     assert row is not None
-    return FrameCounts(int(row["captured"]), int(row["composed"]), int(row["differing_slices"]))
+    return FrameCounts(**{name: int(count) for name, count in row.items()})
