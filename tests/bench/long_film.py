@@ -23,8 +23,8 @@ from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod
 from framekiln.engine.site import Site, SiteAssets
 from tests.bench.cpu import process_tree_cpu_s, tree_of
 
-SHORTEST_SCENE_S = 8
-MOST_SCENES = 40  # With more than 150 layers, a page is always filmed.
+MIN_SCENE_S = 8
+MAX_SCENES = 40  # With more than 150 layers, a page is always filmed.
 PARTS = 10
 SAMPLES_OF_A_PART = 10
 CLIP_S = 20
@@ -67,7 +67,7 @@ class Film:
     def page(self) -> str:
         """Return a page with one scene after the other."""
         box = f"width:{self.size.width_px}px;height:{self.size.height_px}px;background:#000"
-        scene_s = max(SHORTEST_SCENE_S, -(-self.seconds // MOST_SCENES))
+        scene_s = max(MIN_SCENE_S, -(-self.seconds // MAX_SCENES))
         scenes = "".join(
             f'<ef-timegroup mode="fixed" duration="{min(scene_s, self.seconds - at)}s">'
             f"<section><h1>Scene {at // scene_s}</h1><i></i></section></ef-timegroup>"

@@ -407,7 +407,7 @@ def test_a_change_of_a_page_counts_only_for_slices_that_show_it(browser: Browser
     ids=["script", "handler", "direction", "has"],
 )
 def test_a_page_whose_hidden_parts_may_be_seen_counts_whole(
-    browser: Browser, changes: dict[str, str], reason: str
+    browser: Browser, changes: dict[str, Any], reason: str
 ) -> None:
     plain, found = page_slices(browser, scenes_page(**changes))
     assert found == reason
