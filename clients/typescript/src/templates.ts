@@ -7,6 +7,10 @@ import type { Item, JsonBody } from "./part.ts";
 export type Template = ResultOf<"get", "/v2/templates/{template_id}">["data"];
 export type CreateTemplate = JsonBody<"/v2/templates">;
 export type TemplateVersion = Item<"/v2/templates/{template_id}/versions">;
+export type TemplateSource = ResultOf<
+  "get",
+  "/v2/templates/{template_id}/versions/{number}"
+>["data"];
 type RenderTemplate = JsonBody<"/v2/templates/{template_id}/render">;
 type Rendered = ResultOf<"post", "/v2/templates/{template_id}/render">["data"]["video"];
 
@@ -38,6 +42,18 @@ export class Templates extends Part {
   /** Yields the versions of a template, newest first. */
   versions(id: string): AsyncGenerator<TemplateVersion> {
     return this.numberedItems("/v2/templates/{template_id}/versions", { template_id: id });
+  }
+
+  /** Returns a version as it was sent: config, inputs and default values. */
+  async version(id: string, number: number): Promise<TemplateSource> {
+    const path = { template_id: id, number };
+    const address = "/v2/templates/{template_id}/versions/{number}";
+    return (await this.connection.request("get", address, { path })).data;
+  }
+
+  /** Checks a template without storing it; with data, it also returns the filled config. */
+  check(body: JsonBody<"/v2/templates/check">): Promise<ResultOf<"post", "/v2/templates/check">> {
+    return this.connection.request("post", "/v2/templates/check", { body } as never);
   }
 
   /** Returns the JSON Schema of the data of a template. */

@@ -106,6 +106,8 @@ const CALLS: Record<string, (client: Client) => unknown> = {
   "templates.get": (client) => client.templates.get("id"),
   "templates.list": (client) => client.templates.list(),
   "templates.versions": (client) => client.templates.versions("id"),
+  "templates.version": (client) => client.templates.version("id", 1),
+  "templates.check": (client) => client.templates.check({ config, inputs: {}, default_values: {} }),
   "templates.schema": (client) => client.templates.schema("id", { version: 1 }),
   "templates.render": (client) => client.templates.render("id", { name: "Ada" }, { version: 1 }),
   "templates.delete": (client) => client.templates.delete("id"),

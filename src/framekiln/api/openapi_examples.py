@@ -19,6 +19,11 @@ _CONFIG: Final = {
     "backgroundColor": "#102030",
     "layers": [{**_LAYERS[0], "text": {"text": "Hello"}}],
 }
+_TEMPLATE: Final = {
+    "config": {**_CONFIG, "layers": _LAYERS},
+    "inputs": {"name": "required|string|max:40"},
+    "default_values": {"name": "you"},
+}
 
 EXAMPLES: Final[Mapping[str, Any]] = {
     "/api/v1/renders": {
@@ -49,12 +54,8 @@ EXAMPLES: Final[Mapping[str, Any]] = {
     },
     "/v2/videos/new": {"config": _CONFIG, "metadata": {"order": "42"}},
     "/v2/videos/plan": {"config": _CONFIG},
-    "/v2/templates": {
-        "name": "Greeting",
-        "config": {**_CONFIG, "layers": _LAYERS},
-        "inputs": {"name": "required|string|max:40"},
-        "default_values": {"name": "you"},
-    },
+    "/v2/templates": {"name": "Greeting", **_TEMPLATE},
+    "/v2/templates/check": {**_TEMPLATE, "data": {"name": "Ada"}},
     "/v2/templates/{template_id}/render": {"data": {"name": "Ada"}},
 }
 """The body of POST, by path."""

@@ -93,7 +93,7 @@ class RemoteTemplate(RemoteObject):
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteTemplateVersion(RemoteObject):
-    """One version of a template; `raw` has its config."""
+    """One version of a template; `raw` of a single one has its config."""
 
     number: int = json_field("version")
     name: str

@@ -75,6 +75,32 @@ class RemoteTemplates(RemotePart[Connection_co]):
         )
 
     @operation
+    def version(self, template_id: str, number: int) -> Steps[RemoteTemplateVersion]:
+        """Return a version; its `raw` has `config`, `inputs` and `default_values`."""
+        raw = yield from self._read("GET", f"{_TEMPLATES}/{template_id}/versions/{number}")
+        return RemoteTemplateVersion.of(raw["data"])
+
+    @operation
+    def check(
+        self,
+        config: Mapping[str, Any],
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        default_values: Mapping[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
+    ) -> Steps[Json]:
+        """Check a template without storing it; return its `schema` and `warnings`.
+
+        `parsed_config` is the config filled with `data`; it is empty without data.
+        """
+        body = _template_body("", config, inputs, default_values)
+        del body["name"]
+        if data is not None:
+            body["data"] = dict(data)
+        raw = yield from self._read("POST", f"{_TEMPLATES}/check", json=body)
+        return {**raw["data"], "warnings": raw.get("warnings", [])}
+
+    @operation
     def schema(self, template_id: str, *, version: int | None = None) -> Steps[Json]:
         """Return the JSON Schema of the data of a template, by default of its latest version."""
         asked = {} if version is None else {"version": version}

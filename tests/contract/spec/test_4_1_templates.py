@@ -367,6 +367,11 @@ async def test_an_update_makes_a_version_and_earlier_ones_can_be_rendered(app: A
         (1, "Hello"),
     ]
     assert listed["meta"]["total"] == 2
+    for listing, sent in zip(listed["data"], (body("Bye"), body("Hello")), strict=True):
+        shown = await app.client.get(f"{path}/versions/{listing['version']}")
+        assert shown.json()["data"] == {**listing, **sent}
+    for wrong, status in ((3, 404), (0, 422), ("one", 422)):
+        assert (await app.client.get(f"{path}/versions/{wrong}")).status_code == status
     for version, text in ((None, "Bye Ada"), (1, "Hello Ada"), (2, "Bye Ada")):
         sent = {"data": {"name": "Ada"}, **({} if version is None else {"version": version})}
         rendered = await app.client.post(f"{path}/render", json=sent)
@@ -382,3 +387,35 @@ async def test_an_update_makes_a_version_and_earlier_ones_can_be_rendered(app: A
     stranger = await app.other_organization()
     assert (await stranger.client.put(path, json=body("x"))).status_code == 404
     assert (await stranger.client.get(f"{path}/versions")).status_code == 404
+    assert (await stranger.client.get(f"{path}/versions/1")).status_code == 404
+
+
+async def test_a_template_is_checked_and_filled_without_being_stored(app: AppHarness) -> None:
+    layer = {"id": "t", "type": "text", "text": {"text": "Hello {{ name }}"}}
+    body = template_body(
+        config={"dimensions": {"width": 64, "height": 64}, "duration": 1, "layers": [layer]},
+        inputs={"name": "required|string|max:9"},
+        default_values={"name": "you"},
+    )
+    del body["name"]
+    check = f"{TEMPLATES}/check"
+    before = (await app.client.get(TEMPLATES)).json()["meta"]["total"]
+    plain = await app.client.post(check, json=body)
+    assert plain.status_code == 200, plain.text
+    assert plain.json()["data"]["schema"]["properties"]["name"]["maxLength"] == 9
+    assert plain.json()["data"]["parsed_config"] == {}
+    filled = await app.client.post(check, json={**body, "data": {"name": "Ada", "nam": "x"}})
+    parsed = filled.json()["data"]["parsed_config"]
+    assert parsed["layers"][0]["text"]["text"] == "Hello Ada"
+    assert [each["path"] for each in filled.json()["warnings"]] == ["data.nam"]
+    # What it becomes is a config like any other.
+    assert (await app.client.post("/v2/videos/plan", json={"config": parsed})).status_code == 200
+    for changes, field in (
+        ({"data": {}}, "data.name"),
+        ({"inputs": {"name": "nonsense"}}, "inputs.name"),
+        ({"config": {**body["config"], "duration": "never"}}, "config.duration"),
+    ):
+        refused = await app.client.post(check, json={**body, **changes})
+        assert refused.status_code == 422
+        assert refused.json()["issues"][0]["path"] == field
+    assert (await app.client.get(TEMPLATES)).json()["meta"]["total"] == before

@@ -175,6 +175,8 @@ def calls(folder: Path) -> dict[str, tuple[Any, ...]]:
         "templates.get": by_id,
         "templates.list": (),
         "templates.versions": by_id,
+        "templates.version": ("id", 1),
+        "templates.check": ({"layers": []}, {"data": {"name": "Ada"}}),
         "templates.schema": ("id", {"version": 2}),
         "templates.render": ("id", {"name": "Ada"}, {}),
         "templates.delete": by_id,

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from framekiln.api.v2.pages import ListLinks, ListMeta
 from framekiln.videos.failures import video_failure
 from framekiln.videos.model import Video
-from framekiln.videos.templates.model import StoredTemplate, TemplateVersion
+from framekiln.videos.templates.model import StoredTemplate, TemplateSource, TemplateVersion
 
 MICROSECONDS = "%Y-%m-%dT%H:%M:%S.%fZ"
 
@@ -123,6 +123,38 @@ class TemplateVersionInfo(BaseModel):
     created_at: str
 
 
+class TemplateSourceInfo(TemplateVersionInfo):
+    """One version of a template with its content, as it was sent."""
+
+    config: dict[str, Any]
+    inputs: dict[str, Any] = Field(description="Rules by the names of inputs.")
+    default_values: dict[str, Any]
+
+
+class TemplateSourceAnswer(BaseModel):
+    """The content of a version."""
+
+    data: TemplateSourceInfo
+
+
+class TriedTemplateInfo(BaseModel):
+    """A template that is not stored."""
+
+    data_schema: dict[str, Any] = Field(
+        serialization_alias="schema", description="The JSON Schema of its data."
+    )
+    parsed_config: dict[str, Any] = Field(
+        description="The config filled with the data; empty if there were none."
+    )
+
+
+class TriedTemplateAnswer(BaseModel):
+    """What became of a template that is not stored."""
+
+    data: TriedTemplateInfo
+    warnings: list[dict[str, str]] = []
+
+
 class TemplateVersionList(BaseModel):
     """A page of the versions of a template."""
 
@@ -218,6 +250,16 @@ def template_version_info(version: TemplateVersion) -> TemplateVersionInfo:
         version=version.number,
         name=version.name,
         created_at=iso_microseconds(version.created_at),
+    )
+
+
+def template_source_info(source: TemplateSource) -> TemplateSourceInfo:
+    """Describe a version of a template and its content."""
+    return TemplateSourceInfo(
+        **template_version_info(source.version).model_dump(),
+        config=dict(source.config),
+        inputs=dict(source.inputs),
+        default_values=dict(source.default_values),
     )
 
 

@@ -73,16 +73,26 @@ DESTINATIONS = or_null(
     or_text({"type": "array", "items": _OBJECT, "maxItems": 10}, what="Where copies are sent")
 )
 
+_INPUTS = or_text(any_of(_RULES, EMPTY_ARRAY), what="The inputs")
+
 CREATE_TEMPLATE = config_body(
     {
         "name": {"type": "string", "minLength": 1, "maxLength": 255},
-        "inputs": or_text(any_of(_RULES, EMPTY_ARRAY), what="The inputs"),
+        "inputs": _INPUTS,
         "default_values": _VALUES,
         "destinations": DESTINATIONS,
     },
     required=["name", "config", "inputs", "default_values"],
     is_template=True,
 )
+CHECK_TEMPLATE = config_body(
+    {"inputs": _INPUTS, "default_values": _VALUES, "data": or_null(_VALUES)},
+    required=["config", "inputs", "default_values"],
+    is_template=True,
+)
+# Ours alone, so there are no older clients that send it as a form.
+for _kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
+    del CHECK_TEMPLATE["requestBody"]["content"][_kind]
 _VERSION: JsonSchema = {
     "type": "integer",
     "minimum": 1,

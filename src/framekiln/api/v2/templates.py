@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 
 from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.destination_bodies import (
@@ -18,13 +18,17 @@ from framekiln.api.v2.bodies import (
     TemplateDestination,
     TemplateDetails,
     TemplateList,
+    TemplateSourceAnswer,
     TemplateVersionList,
+    TriedTemplateAnswer,
+    TriedTemplateInfo,
     template_info,
+    template_source_info,
     template_version_info,
     video_summary,
 )
 from framekiln.api.v2.forms import Form, field_error, open_form
-from framekiln.api.v2.openapi_bodies import CREATE_TEMPLATE, RENDER_TEMPLATE
+from framekiln.api.v2.openapi_bodies import CHECK_TEMPLATE, CREATE_TEMPLATE, RENDER_TEMPLATE
 from framekiln.api.v2.pages import PageParam, page_answer
 from framekiln.services import Services
 from framekiln.videos.templates.model import NewTemplate
@@ -59,6 +63,30 @@ async def create_template(request: Request, caller: AuthenticatedCaller) -> Temp
     return await _answer(services, stored)
 
 
+@router.post(
+    "/templates/check",
+    response_model_exclude_unset=True,
+    openapi_extra=CHECK_TEMPLATE,
+    summary="Check a template without storing it",
+)
+async def check_template(request: Request, caller: AuthenticatedCaller) -> TriedTemplateAnswer:
+    """Return the schema of its data and, if data is sent, the config that it becomes."""
+    async with open_form(request) as form:
+        new = NewTemplate(
+            name="",
+            config=await form.require_json("config"),
+            inputs=await form.require_json("inputs"),
+            default_values=await form.require_json("default_values"),
+        )
+        data = await form.json("data")
+    tried = await services_of(request).v2.templates.try_out(caller.organization.id, new, data)
+    extra: dict[str, Any] = {}
+    if tried.warnings:
+        extra["warnings"] = [warning.as_json() for warning in tried.warnings]
+    info = TriedTemplateInfo(data_schema=tried.schema, parsed_config=dict(tried.parsed_config))
+    return TriedTemplateAnswer(data=info, **extra)
+
+
 @router.put(
     "/templates/{template_id}",
     response_model_exclude_unset=True,
@@ -87,6 +115,19 @@ async def list_template_versions(
     templates = services_of(request).v2.templates
     page = await templates.versions(caller.organization.id, template_id, asked)
     return TemplateVersionList(**page_answer(request, page, template_version_info))
+
+
+@router.get("/templates/{template_id}/versions/{number}", summary="Show a version of a template")
+async def get_template_version(
+    request: Request,
+    caller: AuthenticatedCaller,
+    template_id: str,
+    number: Annotated[int, Path(ge=1, le=MAX_VERSIONS)],
+) -> TemplateSourceAnswer:
+    """Return a version as it was sent: config, inputs and default values."""
+    templates = services_of(request).v2.templates
+    source = await templates.source(caller.organization.id, template_id, number)
+    return TemplateSourceAnswer(data=template_source_info(source))
 
 
 @router.get(

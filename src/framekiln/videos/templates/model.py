@@ -41,3 +41,13 @@ class TemplateVersion:
     number: int
     name: str
     created_at: datetime
+
+
+@dataclass(frozen=True)
+class TemplateSource:
+    """One version of a template with its content, as it was sent."""
+
+    version: TemplateVersion
+    config: Json
+    inputs: Json
+    default_values: Json

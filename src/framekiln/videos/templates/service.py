@@ -1,6 +1,6 @@
 """The operations on templates: store them, and make videos from them with data."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -22,7 +22,12 @@ from framekiln.videos.pagination import ListPage, PageNumberRequest
 from framekiln.videos.public_ids import TemplateId, is_public_id, new_public_id
 from framekiln.videos.service import Videos, WriteWithVideo
 from framekiln.videos.templates import store
-from framekiln.videos.templates.model import NewTemplate, StoredTemplate, TemplateVersion
+from framekiln.videos.templates.model import (
+    NewTemplate,
+    StoredTemplate,
+    TemplateSource,
+    TemplateVersion,
+)
 from framekiln.videos.templates.remote_checks import RemoteChecks
 from framekiln.videos.templates.work import TemplateWork
 
@@ -45,6 +50,16 @@ class RenderedTemplate:
 
     template: StoredTemplate
     video: Video
+    warnings: tuple[ConfigFinding, ...]
+
+
+@dataclass(frozen=True)
+class TriedTemplate:
+    """A template that is not stored: the schema of its data, and what it becomes with data."""
+
+    schema: dict[str, Any]
+    parsed_config: Mapping[str, Any]
+    """Empty if there was no data."""
     warnings: tuple[ConfigFinding, ...]
 
 
@@ -140,6 +155,20 @@ class Templates:
         )
         return kept, checked.warnings
 
+    async def try_out(
+        self, organization_id: OrganizationId, new: NewTemplate, data: object | None
+    ) -> TriedTemplate:
+        """Validate a template and fill it with data, if there are any; store nothing."""
+        kept, warnings = await self._check(organization_id, new)
+        schema = await self._threads.run(organization_id, lambda: template_schema(_opened(kept)))
+        if data is None:
+            return TriedTemplate(schema, {}, warnings)
+        filled = await self._work.fill(organization_id, kept, data)
+        await self._remote.require(organization_id, filled.remote)
+        request = VideoRequest(config=filled.config, is_filled_template=True)
+        accepted = await self._videos.validate(organization_id, request)
+        return TriedTemplate(schema, accepted.new.config, warnings + filled.warnings)
+
     async def get_version(
         self, organization_id: OrganizationId, template_id: str, version: int | None
     ) -> StoredTemplate:
@@ -152,9 +181,18 @@ class Templates:
             async with self._database.connection() as connection:
                 found = await store.find_version(connection, organization_id, template.id, version)
         if found is None:
-            raise TemplateVersionNotFound(
-                f"template {template.id} has no version {version}; its newest is {template.version}"
-            )
+            raise _no_version(template, version)
+        return found
+
+    async def source(
+        self, organization_id: OrganizationId, template_id: str, version: int
+    ) -> TemplateSource:
+        """Return what was sent as a version of a template."""
+        template = await self.get(organization_id, template_id)
+        async with self._database.connection() as connection:
+            found = await store.find_source(connection, organization_id, template.id, version)
+        if found is None:
+            raise _no_version(template, version)
         return found
 
     async def versions(
@@ -232,8 +270,14 @@ class Templates:
         return RenderedTemplate(template, video, filled.warnings)
 
 
-def _opened(template: StoredTemplate) -> Template:
+def _opened(template: StoredTemplate | NewTemplate) -> Template:
     return open_template(template.config, template.inputs, template.default_values)
+
+
+def _no_version(template: StoredTemplate, version: int) -> TemplateVersionNotFound:
+    return TemplateVersionNotFound(
+        f"template {template.id} has no version {version}; its newest is {template.version}"
+    )
 
 
 def _no_template(template_id: str) -> TemplateNotFound:

@@ -11,7 +11,12 @@ from framekiln.identity.model import Caller
 from framekiln.kit.ids import ApiKeyId, OrganizationId
 from framekiln.videos.pagination import PageNumberRequest
 from framekiln.videos.public_ids import TemplateId
-from framekiln.videos.templates.model import NewTemplate, StoredTemplate, TemplateVersion
+from framekiln.videos.templates.model import (
+    NewTemplate,
+    StoredTemplate,
+    TemplateSource,
+    TemplateVersion,
+)
 
 Row = dict[str, Any]
 
@@ -118,6 +123,23 @@ async def find_version(
     return _template(row) if row else None
 
 
+async def find_source(
+    connection: Connection, organization_id: OrganizationId, template_id: TemplateId, number: int
+) -> TemplateSource | None:
+    """Return the content of a version of the organization's template."""
+    cursor = await connection.execute(
+        """
+        SELECT made.* FROM template JOIN template_version AS made ON made.template_id = template.id
+        WHERE template.id = %s AND organization_id = %s AND made.number = %s
+        """,
+        (template_id, organization_id, number),
+    )
+    row = await cursor.fetchone()
+    if row is None:
+        return None
+    return TemplateSource(_version(row), row["config"], row["inputs"], row["default_values"])
+
+
 async def list_versions(
     connection: Connection, template_id: TemplateId, page_request: PageNumberRequest
 ) -> Sequence[TemplateVersion]:
@@ -129,10 +151,7 @@ async def list_versions(
         """,
         (template_id, page_request.per_page, page_request.offset),
     )
-    return [
-        TemplateVersion(row["number"], row["name"], row["created_at"])
-        for row in await cursor.fetchall()
-    ]
+    return [_version(row) for row in await cursor.fetchall()]
 
 
 async def find(
@@ -180,6 +199,10 @@ async def delete(
         (template_id, organization_id),
     )
     return cursor.rowcount == 1
+
+
+def _version(row: Row) -> TemplateVersion:
+    return TemplateVersion(row["number"], row["name"], row["created_at"])
 
 
 def _template(row: Row) -> StoredTemplate:

@@ -87,7 +87,10 @@ class TemplateWork:
         return await self._run(organization_id, _Work(READ_TASK, args, here, from_child))
 
     async def fill(
-        self, organization_id: OrganizationId, template: StoredTemplate, data: object
+        self,
+        organization_id: OrganizationId,
+        template: StoredTemplate | NewTemplate,
+        data: object,
     ) -> FilledTemplate:
         """Fill a template with data, or raise what is wrong with the data."""
         args = {
