@@ -21,6 +21,7 @@ from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames
 from tests.support.service import Account, Service
+from tests.support.studio_tab import StudioTab, check_page
 from tests.support.timeouts import TIMEOUT_S
 
 CLIP = Clip(fps=Fraction(30000, 1001), duration_s=Fraction(2), variable_rate=True, b_frames=2)
@@ -34,8 +35,9 @@ DEFINITION = {
     }
 }
 PIXELS = """(() => {
-  const image = document.querySelector("img.review-picture");
-  const canvas = new OffscreenCanvas(image.naturalWidth, image.naturalHeight);
+  const image = document.querySelector("PICTURE");
+  const {naturalWidth = image.width, naturalHeight = image.height} = image;
+  const canvas = new OffscreenCanvas(naturalWidth, naturalHeight);
   const context = canvas.getContext("2d");
   context.drawImage(image, 0, 0);
   return [...context.getImageData(0, 0, canvas.width, canvas.height).data];
@@ -49,7 +51,15 @@ SHOWN = """[...document.querySelectorAll(".review-box > rect:first-child")].map(
   ["x", "y", "width", "height"].map((name) => Number(each.getAttribute(name))))"""
 DRAFT = "Object.entries(localStorage).find(([key]) => key.startsWith('framekiln.draft.review'))"
 MODIFIERS = {"Alt": 1, "Control": 2, "Shift": 8}
-KEY_CODES = {"Delete": 46, "Home": 36, "End": 35, "ArrowRight": 39, "ArrowDown": 40}
+KEY_CODES = {
+    "Enter": 13,
+    "Escape": 27,
+    "Delete": 46,
+    "Home": 36,
+    "End": 35,
+    "ArrowRight": 39,
+    "ArrowDown": 40,
+}
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,8 @@ class ReviewTab:
     def key(self, key: str, *modifiers: str) -> None:
         pressed = sum(MODIFIERS[each] for each in modifiers)
         code = KEY_CODES.get(key, 0)
+        # Without its text Enter presses no button.
+        text = {"text": "\r"} if key == "Enter" else {}
         for kind in ("keyDown", "keyUp"):
             self.tab.call(
                 "Input.dispatchKeyEvent",
@@ -72,6 +84,7 @@ class ReviewTab:
                 key=key,
                 modifiers=pressed,
                 windowsVirtualKeyCode=code,
+                **text,
             )
 
     def drag(self, *places: tuple[float, float]) -> None:
@@ -102,8 +115,12 @@ class ReviewTab:
         self.wait("document.querySelector('img.review-picture').complete")
 
     def frame_code(self) -> int | None:
-        pixels = np.array(self.tab.run(PIXELS), np.uint8)
-        return read_frame_code(pixels.reshape(CLIP.height, CLIP.width, 4))
+        return read_frame_code(self.pixels("img.review-picture"))
+
+    def pixels(self, picture: str) -> Any:
+        """Return red, green and blue of a picture or canvas of the page."""
+        found = np.array(self.tab.run(PIXELS.replace("PICTURE", picture)), np.uint8)
+        return found.reshape(CLIP.height, CLIP.width, 4)[..., :3]
 
     def boxes(self) -> list[Any]:
         """Return left, top, width and height of all boxes in fractions of the picture."""
@@ -235,7 +252,30 @@ def test_what_a_reviewer_draws_is_stored_and_hidden(
     page.wait_frame(0)
     page.wait("document.querySelectorAll('.review-diamond').length === 2")
 
-    page.click("Approve with corrections")
+    # Everything is reached with Tab, and the preview shows what the render will.
+    studio = StudioTab(page.tab, account.url)
+    page.key("b")
+    check_page(studio)
+    assert studio.unreachable_by_tab() == []
+    page.tab.run("document.activeElement.blur()")
+    for _ in range(6):
+        page.key(".")
+    page.wait_frame(6)
+    page.key("p")
+    page.wait("document.querySelector('canvas.review-picture')?.width > 0")
+    page.key(",")
+    page.wait_frame(5)
+    preview = page.pixels("canvas.review-picture")
+
+    # A key asks before it decides.
+    page.key("a")
+    page.wait("document.querySelector('dialog[open]')?.ariaLabel === 'Approve with corrections'")
+    page.key("Escape")
+    page.wait("!document.querySelector('dialog[open]')")
+    assert stored(account, task)["status"] == "pending"
+    page.key("a")
+    page.wait("document.activeElement?.matches('dialog[open] .yes')")
+    page.key("Enter")
     page.wait("document.body.innerText.includes('approved')")
     decided = stored(account, task)
     assert decided["decision"]["decided_by"]["type"] == "link"
@@ -248,7 +288,12 @@ def test_what_a_reviewer_draws_is_stored_and_hidden(
     assert [first["t_ms"], second["t_ms"]] == pytest.approx(times_ms, abs=0.002)
     # The film is closed to the link now.
     assert page.tab.run("!document.querySelector('img.review-picture')")
-    check_hidden(account, decided, first, Films(clip, tmp_path / "redacted.mp4"))
+    films = Films(clip, tmp_path / "redacted.mp4")
+    check_hidden(account, decided, first, films)
+    rendered = decode_frames(films.redacted)[5].rgb.astype(int)
+    # Both are encoded again, with loss.
+    assert np.abs(rendered - preview).mean() < 4
+    assert np.abs(rendered - decode_frames(clip)[5].rgb).mean() > 6
 
 
 def check_hidden(account: Account, decided: Any, box: Any, films: Films) -> None:
@@ -309,11 +354,10 @@ def test_a_rejection_has_its_reason_and_a_wrong_box_the_message_of_the_service(
     page.click("Approve with corrections")
     page.wait("document.querySelector('[role=alert]')?.innerText.includes('kind')")
     assert stored(account, task)["status"] == "pending"
-    page.tab.run(
-        "(() => { const field = document.querySelector('textarea');"
-        " field.value = 'The film is blurred.';"
-        " field.dispatchEvent(new Event('input', {bubbles: true})); })()"
-    )
-    page.click("Reject")
+    page.tab.run("document.activeElement.blur()")
+    page.key("r")
+    page.wait("document.activeElement?.matches('dialog[open] textarea')")
+    page.tab.call("Input.insertText", text="The film is blurred.")
+    page.key("Enter", "Control")
     page.wait("document.body.innerText.includes('The film is blurred.')")
     assert stored(account, task)["decision"]["reason"] == "The film is blurred."

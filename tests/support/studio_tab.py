@@ -3,10 +3,11 @@
 import base64
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
 from tests.support.browser_tab import BrowserTab
@@ -14,6 +15,7 @@ from tests.support.libraries import FOLDER
 from tests.support.timeouts import TIMEOUT_S
 
 POLL_S = 0.1
+MAX_TABS = 300
 AXE = FOLDER / "axe-core" / "axe.min.js"
 
 # Finds elements by what people see; editors are in shadow roots.
@@ -95,6 +97,23 @@ class StudioTab:
         for kind in ("keyDown", "keyUp"):
             self.tab.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, **text, **options)
 
+    def drag(self, start: str, end: str) -> None:
+        """Drag the mouse from the middle of an element to that of another."""
+        middles = (
+            f"[{start}, {end}].map((each) => each.getBoundingClientRect())"
+            ".map(({x, y, width, height}) => [x + width / 2, y + height / 2])"
+        )
+        self.run(f"{start}.scrollIntoView({{block: 'center'}})")
+        first, last = self.run(middles)
+        for kind, (x, y) in (
+            ("mousePressed", first),
+            ("mouseMoved", last),
+            ("mouseReleased", last),
+        ):
+            self.tab.call(
+                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
+            )
+
     def write(self, text: str) -> None:
         """Replace the text of the page's editor."""
         content = "document.querySelector('.editor')?.shadowRoot?.querySelector('.cm-content')"
@@ -119,16 +138,36 @@ class StudioTab:
         data = self.tab.call("Page.captureScreenshot", format="png")["data"]
         return Image.open(BytesIO(base64.b64decode(data))).convert("RGB")
 
-    def accessibility_problems(self) -> list[str]:
-        """Return what axe finds that is serious."""
+    def accessibility_problems(self, rules: Sequence[str] = ()) -> list[str]:
+        """Return what axe finds that is serious, with all rules or only these."""
         if not self.run("!!window.axe"):
             self.run(AXE.read_text("utf-8") + "; true")
-        found = self.run("axe.run().then(({violations}) => violations)")
+        options = {"runOnly": list(rules)} if rules else {}
+        found = self.run(f"axe.run({json.dumps(options)}).then(({{violations}}) => violations)")
         return [
             f"{each['id']}: {each['help']} {each['nodes'][0]['html'][:200]}"
             for each in found
             if each["impact"] in ("serious", "critical")
         ]
+
+    def unreachable_by_tab(self) -> list[str]:
+        """Press Tab until the focus is where it began; return what never had it."""
+        self.run("document.activeElement?.blur(); window.__reached = new Set(); 0")
+        step = (
+            "(() => { const now = document.activeElement; const isNew = now !== document.body"
+            " && !__reached.has(now); __reached.add(now); return isNew || !!now.shadowRoot; })()"
+        )
+        for _ in range(MAX_TABS):
+            self.press("Tab", windowsVirtualKeyCode=9)
+            if not self.run(step):
+                break
+        found: list[str] = self.run(
+            "[...document.querySelectorAll('a[href], button, input, select, textarea, summary,"
+            " [role=button], [role=slider], .editor')].filter((each) => each.checkVisibility()"
+            " && !each.disabled && each.type !== 'file' && !__reached.has(each))"
+            ".map((each) => each.outerHTML.slice(0, 200))"
+        )
+        return found
 
     def _hear(self, event: dict[str, Any]) -> None:
         entry = event["entry"]
@@ -137,3 +176,18 @@ class StudioTab:
         is_style = self._has_replaced and "Applying inline style" in entry["text"]
         if entry["level"] == "error" and not is_refusal and not is_style:
             self.errors.append(f"{entry['text']} {entry.get('url', '')}")
+
+
+def check_page(studio: StudioTab) -> None:
+    """What is shown fits in wide and narrow windows, and axe finds nothing serious.
+
+    Only colours differ between light and dark, so the other rules are applied once per width.
+    """
+    for width, is_dark in ((1440, True), (390, False), (390, True), (1440, False)):
+        picture = studio.look(width=width, is_dark=is_dark)
+        # The corner is never covered by a film.
+        brightness = np.asarray(picture)[2, 2].mean()
+        assert brightness < 90 if is_dark else brightness > 160
+        assert studio.run("document.documentElement.scrollWidth <= innerWidth")
+        has_all = (width == 1440) is not is_dark
+        assert studio.accessibility_problems(() if has_all else ("color-contrast",)) == []

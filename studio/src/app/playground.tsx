@@ -1,28 +1,27 @@
 /** Write a page or a layer config, see a frame of it, and make the film. */
 
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
-import { client, problemOf, request, type Problem } from "../lib/api.ts";
+import { client, request } from "../lib/api.ts";
 import { useDraft } from "../lib/drafts.ts";
 import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
-import { Editor, type Mark } from "../ui/editor.tsx";
+import { Editor } from "../ui/editor.tsx";
 import { Copy, Page, ProblemNote, Show, Warnings } from "../ui/parts.tsx";
+import {
+  drawConfig,
+  FramePicture,
+  Issues,
+  marksOf,
+  useFrame,
+  type Frame,
+} from "./frame_preview.tsx";
 import { OptionFields, withoutNulls, type RenderOptions } from "./render_options.tsx";
-import { decodeShared, encodeShared, lineOfPath, markIssues, shortHash } from "./shared_text.ts";
-import { configOf, describeWarning } from "./videos.tsx";
+import { decodeShared, encodeShared, shortHash } from "./shared_text.ts";
+import { configOf } from "./videos.tsx";
 
 type Kind = "html" | "config";
-interface Frame {
-  url: string;
-  warnings: readonly string[];
-  durationS?: number | undefined;
-}
-
-const PAUSE_MS = 1_200;
-/** After the slider was moved. */
-const SCRUB_PAUSE_MS = 150;
 const FIRST_PAGE = `<ef-timegroup mode="fixed" duration="4s" style="width: 1280px; height: 720px; background: #10141f">
   <h1 style="margin: 0; padding: 280px 90px; color: #ff9a52; font: 700 96px sans-serif; animation: rise 1s ease-out both">
     Hello
@@ -99,7 +98,11 @@ function Bench({ kind, start }: { kind: Kind; start: Start }): JSX.Element {
   );
   const options = JSON.parse(optionText) as RenderOptions;
   const [atS, setAt] = useState(1);
-  const { frame, problem, isDrawing } = useFrame(kind, text, { atS, optionText });
+  const { frame, problem, isDrawing } = useFrame([text, optionText], atS, (signal) =>
+    kind === "html"
+      ? drawPage({ ...options, html: text }, atS, signal)
+      : drawConfig(JSON.parse(text), atS, signal),
+  );
   const action = useAction();
   const makeFilm = async (): Promise<void> => {
     if (kind === "html") {
@@ -163,12 +166,7 @@ function Bench({ kind, start }: { kind: Kind; start: Start }): JSX.Element {
           onChange={setText}
         />
         <section class="stack" aria-label="Preview" aria-busy={isDrawing}>
-          {frame ? (
-            <img class="film checker" src={frame.url} alt={`The frame at ${atS} s`} />
-          ) : (
-            <div class="card quiet">{problem ? "No picture" : "Drawing a frame…"}</div>
-          )}
-          <FrameTime atS={atS} durationS={Math.max(durationS, atS)} onChange={setAt} />
+          <FramePicture {...{ frame, problem, atS, durationS }} onTime={setAt} />
           {kind === "html" && (
             <OptionFields
               options={options}
@@ -181,102 +179,6 @@ function Bench({ kind, start }: { kind: Kind; start: Start }): JSX.Element {
       </div>
     </Page>
   );
-}
-
-/** A slider over the film, and the exact time. */
-function FrameTime({
-  atS,
-  durationS,
-  onChange,
-}: {
-  atS: number;
-  durationS: number;
-  onChange: (seconds: number) => void;
-}): JSX.Element {
-  const set = (event: Event): void => {
-    const { valueAsNumber } = event.currentTarget as HTMLInputElement;
-    if (valueAsNumber >= 0) onChange(valueAsNumber);
-  };
-  return (
-    <div class="row">
-      <input
-        class="grow"
-        type="range"
-        aria-label="Time of the frame"
-        min="0"
-        max={durationS}
-        step="0.05"
-        value={atS}
-        onInput={set}
-      />
-      <input
-        class="time"
-        type="number"
-        aria-label="Time of the frame in seconds"
-        min="0"
-        step="0.05"
-        value={atS}
-        onInput={set}
-      />
-    </div>
-  );
-}
-
-/** Everything that is wrong. */
-function Issues({ of: problem }: { of: Problem | null }): JSX.Element | null {
-  if (problem === null || problem.issues.length < 2) return <ProblemNote problem={problem} />;
-  return (
-    <div class="note bad" role="alert">
-      <ul>
-        {problem.issues.map(({ path, message }) => (
-          <li>
-            <code>{path}</code>: {message}
-          </li>
-        ))}
-      </ul>
-    </div>
-  );
-}
-
-/** A picture of what is written, made by the engine after a pause; the latest text wins. */
-function useFrame(
-  kind: Kind,
-  text: string,
-  { atS, optionText }: { atS: number; optionText: string },
-) {
-  const [frame, setFrame] = useState<Frame | null>(null);
-  const [problem, setProblem] = useState<Problem | null>(null);
-  const [isDrawing, setDrawing] = useState(false);
-  const written = useRef<string | null>(null);
-  useEffect(() => {
-    const abort = new AbortController();
-    const draw = async (): Promise<void> => {
-      setDrawing(true);
-      try {
-        const drawn = await (kind === "html"
-          ? drawPage({ ...JSON.parse(optionText), html: text }, atS, abort.signal)
-          : drawConfig(text, atS, abort.signal));
-        if (abort.signal.aborted) return;
-        setFrame((before) => {
-          if (before) URL.revokeObjectURL(before.url);
-          return drawn;
-        });
-        setProblem(null);
-      } catch (error) {
-        if (!abort.signal.aborted) setProblem(problemOf(error));
-      } finally {
-        if (!abort.signal.aborted) setDrawing(false);
-      }
-    };
-    const isSame = written.current === null || written.current === text + optionText;
-    const timer = setTimeout(() => void draw(), isSame ? SCRUB_PAUSE_MS : PAUSE_MS);
-    written.current = text + optionText;
-    return () => {
-      clearTimeout(timer);
-      abort.abort();
-    };
-  }, [kind, text, atS, optionText]);
-  return { frame, problem, isDrawing };
 }
 
 /** A still of the page; the render is deleted as soon as its picture is here. */
@@ -302,34 +204,4 @@ async function drawPage(
 async function discard(id: string): Promise<void> {
   await client.renders.wait(id).catch(() => undefined);
   await client.renders.delete(id).catch(() => undefined);
-}
-
-async function drawConfig(text: string, atS: number, signal: AbortSignal): Promise<Frame> {
-  const config: unknown = JSON.parse(text);
-  const plan = (await request("post", "/v2/videos/plan", {
-    body: { config: config as never },
-    signal,
-  })) as { warnings?: unknown[]; duration?: number };
-  const response = await fetch("/v2/videos/frame", {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ config, t: atS }),
-    signal,
-  });
-  if (!response.ok) {
-    const { message } = (await response.json()) as { message: string };
-    throw new Error(message);
-  }
-  const warnings = (plan.warnings ?? []).map(describeWarning);
-  const url = URL.createObjectURL(await response.blob());
-  return { url, warnings, durationS: plan.duration };
-}
-
-/** Where in the text the errors are, as far as the service says. */
-function marksOf(problem: Problem | null, text: string): readonly Mark[] {
-  if (problem === null) return [];
-  if (problem.issues.length > 0) return markIssues(problem.issues, text);
-  const named = /\bline (\d+)/.exec(problem.message)?.[1];
-  const line = named ? Number(named) : problem.field ? lineOfPath(text, problem.field) : null;
-  return line === null ? [] : [{ line, message: problem.message, severity: "error" }];
 }

@@ -1,7 +1,7 @@
 /** Approve a task, with corrections if there are any, or reject it with a reason. */
 
-import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { problemOf, request, type Problem, type ResultOf } from "../lib/api.ts";
 import { useDraft } from "../lib/drafts.ts";
 import { Field, ProblemNote } from "../ui/parts.tsx";
@@ -9,14 +9,21 @@ import type { Correction } from "./correction.ts";
 
 export type Review = ResultOf<"get", "/api/v1/pipeline-reviews/{review_id}">;
 
+/** The decision that a key has asked for; it is made when the question is answered. */
+export type Asked = "approve" | "reject" | null;
+
 export function Decision({
   review,
   correction,
+  asked,
+  onAsked,
   onDecided,
   onProblem,
 }: {
   review: Review;
   correction: Correction | null;
+  asked: Asked;
+  onAsked: (asked: Asked) => void;
   onDecided: (review: Review) => void;
   /** With the place of the wrong annotation in the correction. */
   onProblem: (annotation: number | null) => void;
@@ -25,6 +32,7 @@ export function Decision({
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isSending, setSending] = useState(false);
   const send = (what: () => Promise<Review>): void => {
+    onAsked(null);
     setSending(true);
     setProblem(null);
     what().then(
@@ -56,6 +64,7 @@ export function Decision({
         body: (reason.trim() === "" ? {} : { reason }) as never,
       }),
     );
+  const approval = correction === null ? "Approve" : "Approve with corrections";
   return (
     <section class="card stack" aria-label="Decision">
       <h2>Decision</h2>
@@ -65,9 +74,28 @@ export function Decision({
           ? "Nothing is changed."
           : `Changed: ${correction.reviewed_kinds.join(", ")}.`}
       </p>
+      <Question
+        asked={asked}
+        name={asked === "approve" ? approval : "Reject"}
+        onYes={asked === "approve" ? approve : reject}
+        onNo={() => onAsked(null)}
+      >
+        {asked === "reject" && (
+          <Field label="Why is it rejected?">
+            {(attributes) => (
+              <textarea
+                {...attributes}
+                rows={3}
+                value={reason}
+                onInput={(event) => setReason(event.currentTarget.value)}
+              />
+            )}
+          </Field>
+        )}
+      </Question>
       {problem?.field !== "reason" && <ProblemNote problem={problem} />}
       <button type="button" class="primary" disabled={isSending} onClick={approve}>
-        {correction === null ? "Approve" : "Approve with corrections"}
+        {approval}
       </button>
       <Field label="Reason for a rejection" name="reason" problem={problem}>
         {(attributes) => (
@@ -83,5 +111,56 @@ export function Decision({
         Reject
       </button>
     </section>
+  );
+}
+
+/** Asks before a key decides: Enter confirms (in a text with Ctrl), Escape does not. */
+function Question({
+  asked,
+  name,
+  onYes,
+  onNo,
+  children,
+}: {
+  asked: Asked;
+  name: string;
+  onYes: () => void;
+  onNo: () => void;
+  children: ComponentChildren;
+}): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (asked === null) return dialog.current?.close();
+    dialog.current?.showModal();
+    dialog.current?.querySelector<HTMLElement>("textarea, .yes")?.focus();
+  }, [asked]);
+  return (
+    <dialog
+      ref={dialog}
+      aria-label={name}
+      onClose={onNo}
+      onKeyDown={(event) => {
+        if (event.key === "Enter" && event.ctrlKey && asked !== null) onYes();
+      }}
+    >
+      {asked !== null && (
+        <div class="stack">
+          <h2>{name}?</h2>
+          {children}
+          <div class="row">
+            <button
+              type="button"
+              class={`yes ${asked === "reject" ? "danger" : "primary"}`}
+              onClick={onYes}
+            >
+              {name}
+            </button>
+            <button type="button" onClick={onNo}>
+              Cancel
+            </button>
+          </div>
+        </div>
+      )}
+    </dialog>
   );
 }

@@ -30,7 +30,7 @@ import {
   type Correction,
   type Item,
 } from "./correction.ts";
-import { Decision, type Review } from "./decision.tsx";
+import { Decision, type Asked, type Review } from "./decision.tsx";
 import { Details } from "./details.tsx";
 import { FramePicture } from "./frame_picture.tsx";
 import type { FrameTimes } from "./frames.ts";
@@ -69,6 +69,7 @@ export function Editor({
   const [frame, setFrame] = useState(0);
   const [zoomStep, setZoomStep] = useState(0);
   const [isPreview, setPreview] = useState(false);
+  const [asked, setAsked] = useState<Asked>(null);
   const [kind, setKind] = useState(inputs.redacted_kinds[0] ?? "");
   const video = useRef<HTMLVideoElement>(null);
   const playback = usePlayback(video, frames, frame, setFrame);
@@ -179,6 +180,9 @@ export function Editor({
         return setPreview(!isPreview);
       case "zoom":
         return setZoomStep(Math.max(0, Math.min(ZOOMS.length - 1, zoomStep + action.across)));
+      case "approve":
+      case "reject":
+        return isReadOnly ? undefined : setAsked(action.name);
       case "undo":
         return setHistory(undo);
       case "redo":
@@ -205,6 +209,7 @@ export function Editor({
       <div class="stack review-main">
         <Stage
           items={items}
+          hidden={items.filter(({ annotation }) => isRedacted(inputs, annotation))}
           span={span}
           size={size}
           selected={selected}
@@ -228,11 +233,6 @@ export function Editor({
             playsInline
           />
         </Stage>
-        {isPreview && (
-          <p class="note">
-            Approximate preview: the render fills these areas from the pixels around them.
-          </p>
-        )}
         {playback.failure && (
           <p class="note bad" role="alert">
             {playback.failure}
@@ -357,6 +357,8 @@ export function Editor({
           <Decision
             review={review}
             correction={correction}
+            asked={asked}
+            onAsked={setAsked}
             onDecided={(next) => {
               forgetDraft();
               onDecided(next);
@@ -372,6 +374,11 @@ export function Editor({
       </div>
     </div>
   );
+}
+
+/** Whether a later step hides it; where none does, the preview shows what one would hide. */
+function isRedacted({ redacted_kinds }: ReviewInputs, { kind }: Annotation): boolean {
+  return redacted_kinds.length === 0 || redacted_kinds.includes(kind);
 }
 
 /** A kind that a later step redacts, and rather one of which there are no boxes. */

@@ -18,6 +18,8 @@ export interface KeyAction {
     | "end"
     | "next box"
     | "preview"
+    | "approve"
+    | "reject"
     | "zoom"
     | "undo"
     | "redo"
@@ -43,6 +45,8 @@ const PLAIN: Record<string, readonly [KeyAction["name"], number]> = {
   "]": ["end", 0],
   "+": ["zoom", 1],
   "-": ["zoom", -1],
+  a: ["approve", 0],
+  r: ["reject", 0],
   b: ["next box", 0],
   k: ["keyframe", 0],
   K: ["no keyframe", 0],
@@ -67,6 +71,8 @@ const HELP: readonly (readonly [keys: string, what: string])[] = [
   ["Delete", "delete the annotation"],
   ["P", "preview of the redaction"],
   ["+ -", "zoom"],
+  ["A", "approve, after a question"],
+  ["R", "reject, with a reason"],
   ["Ctrl Z", "undo; with Shift redo"],
 ];
 
@@ -74,7 +80,7 @@ const HELP: readonly (readonly [keys: string, what: string])[] = [
 export function keyAction(event: KeyboardEvent): KeyAction | null {
   const { key, ctrlKey, metaKey, altKey, shiftKey } = event;
   const target = event.target as Element | null;
-  if (target?.closest("input:not([type=range]), select, textarea")) return null;
+  if (target?.closest("input:not([type=range]), select, textarea, dialog")) return null;
   const action = (name: KeyAction["name"], across = 0, down = 0): KeyAction => ({
     name,
     across,

@@ -17,6 +17,7 @@ import {
   type Span,
 } from "./boxes.ts";
 import type { Item } from "./correction.ts";
+import { HiddenAreas } from "./hidden_areas.tsx";
 
 const HANDLES: readonly Handle[] = [
   { across: -1, down: -1 },
@@ -39,6 +40,8 @@ interface Drag {
 
 export interface StageProps {
   items: readonly Item[];
+  /** Those that a later step hides. */
+  hidden: readonly Item[];
   span: Span;
   size: { width: number; height: number };
   selected: number | null;
@@ -55,6 +58,7 @@ export interface StageProps {
 export function Stage(props: StageProps): JSX.Element {
   const { items, span, size, selected, zoom, isPreview, isReadOnly } = props;
   const overlay = useRef<SVGSVGElement>(null);
+  const film = useRef<HTMLDivElement>(null);
   const drag = useRef<Drag | null>(null);
   const dragCount = useRef(0);
   const [sketch, setSketch] = useState<Box | null>(null);
@@ -98,12 +102,22 @@ export function Stage(props: StageProps): JSX.Element {
   return (
     <div class="review-stage">
       <div
+        ref={film}
         class="review-film"
         style={{ width: `${100 * zoom}%`, aspectRatio: `${size.width} / ${size.height}` }}
       >
         {props.children}
-        {isPreview &&
-          shown.map((item) => <Hidden key={item.id} item={item} span={span} size={size} />)}
+        {isPreview && (
+          <HiddenAreas
+            film={film}
+            rectsIn={(width, height) =>
+              props.hidden.flatMap(({ annotation }) => {
+                const area = hiddenArea(annotation, span);
+                return area === null ? [] : [hiddenPixels(area, width, height)];
+              })
+            }
+          />
+        )}
         <svg
           ref={overlay}
           class={isReadOnly ? "review-boxes" : "review-boxes drawable"}
@@ -160,7 +174,8 @@ function DrawnBox({
     <g
       class={`review-box${state}`}
       data-id={id}
-      tabIndex={0}
+      // In SVG the names of attributes keep their letters.
+      tabindex={0}
       role="button"
       aria-pressed={isSelected}
       aria-label={`${annotation.label ?? annotation.kind}, ${isKeyframe ? "keyframe" : "between keyframes"}`}
@@ -187,33 +202,6 @@ function DrawnBox({
           />
         ))}
     </g>
-  );
-}
-
-/** What the render will hide, with its margin; the blur only suggests it. */
-function Hidden({
-  item,
-  span,
-  size,
-}: {
-  item: Item;
-  span: Span;
-  size: { width: number; height: number };
-}): JSX.Element | null {
-  const area = hiddenArea(item.annotation, span);
-  if (area === null) return null;
-  const { left, top, right, bottom } = hiddenPixels(area, size.width, size.height);
-  const part = (value: number, side: number): string => `${(100 * value) / side}%`;
-  return (
-    <div
-      class="review-hidden"
-      style={{
-        left: part(left, size.width),
-        top: part(top, size.height),
-        width: part(right - left, size.width),
-        height: part(bottom - top, size.height),
-      }}
-    />
   );
 }
 

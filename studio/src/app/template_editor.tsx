@@ -1,0 +1,182 @@
+/** Write a template, new or the next version of one, and see it with data. */
+
+import type { JSX } from "preact";
+import { useRef, useState } from "preact/hooks";
+import { useAction } from "../lib/actions.ts";
+import { client, type Problem } from "../lib/api.ts";
+import { useDraft } from "../lib/drafts.ts";
+import { useLoad } from "../lib/load.ts";
+import { goTo, pathTo, place } from "../lib/router.ts";
+import { Editor } from "../ui/editor.tsx";
+import { Page, ProblemNote, Show, Warnings } from "../ui/parts.tsx";
+import {
+  drawConfig,
+  FramePicture,
+  Issues,
+  marksOf,
+  useFrame,
+  type Frame,
+} from "./frame_preview.tsx";
+import { DataFields, dataOf, inputOf, type DataSchema, type Typed } from "./template_form.tsx";
+import { describeWarning } from "./videos.tsx";
+
+const FIRST_TEMPLATE = `{
+  "name": "Greeting",
+  "inputs": {"name": "required|string|max:30"},
+  "default_values": {"name": "Ada"},
+  "config": {
+    "dimensions": {"width": 1280, "height": 720},
+    "duration": 4,
+    "backgroundColor": "#10141f",
+    "layers": [
+      {"id": "title", "type": "text", "text": {"text": "Hello {{ name }}", "color": "#ff9a52", "fontSize": 96},
+       "position": {"x": "center", "y": "center"}}
+    ]
+  }
+}
+`;
+/** The parts of a template; other paths in messages are of the filled config. */
+const PARTS = ["name", "config", "inputs", "default_values", "data"];
+
+/** What the service needs to check a template. */
+export interface Content {
+  config: unknown;
+  inputs: unknown;
+  default_values: unknown;
+}
+
+export function NewTemplate(): JSX.Element {
+  return <TemplateEditor title="New template" draft="template" start={FIRST_TEMPLATE} id={null} />;
+}
+
+export function EditTemplate({ id }: { id: string }): JSX.Element {
+  const asked = Number(place.value.query.get("version")) || null;
+  const loaded = useLoad(async () => {
+    const number = asked ?? (await client.templates.get(id)).version;
+    return client.templates.version(id, number);
+  }, [id, asked]);
+  return (
+    <Show of={loaded}>
+      {({ version, name, inputs, default_values, config }) => (
+        <TemplateEditor
+          key={version}
+          title={`Edit ${name}`}
+          draft={`template.${id}.${version}`}
+          start={`${JSON.stringify({ name, inputs, default_values, config }, null, 2)}\n`}
+          id={id}
+        />
+      )}
+    </Show>
+  );
+}
+
+function TemplateEditor({
+  title,
+  draft,
+  start,
+  id,
+}: {
+  title: string;
+  draft: string;
+  start: string;
+  id: string | null;
+}): JSX.Element {
+  const [text, setText, forget] = useDraft(draft, start);
+  const [typedText, setTypedText, forgetTyped] = useDraft(`${draft}.data`, "{}");
+  const typed = JSON.parse(typedText) as Typed;
+  const [atS, setAt] = useState(1);
+  const [schema, setSchema] = useState<DataSchema>({});
+  const known = useRef<{ text: string; schema: DataSchema } | null>(null);
+  const { frame, problem, isDrawing } = useFrame([text, typedText], atS, async (signal) => {
+    const content = JSON.parse(text) as Content;
+    if (known.current?.text !== text) {
+      known.current = { text, schema: await schemaOf(content) };
+      setSchema(known.current.schema);
+    }
+    return drawTemplate(content, dataOf(known.current.schema, typed), { atS, signal });
+  });
+  const action = useAction();
+  const save = async (): Promise<void> => {
+    const body = JSON.parse(text);
+    const made = await (id === null
+      ? client.templates.create(body)
+      : client.templates.update(id, body));
+    forget();
+    forgetTyped();
+    goTo(pathTo("templates", made.data.id));
+  };
+  const wrong = problem && inputOf(problem) === null ? inTemplate(problem) : null;
+  const refused = action.problem && inTemplate(action.problem);
+  return (
+    <Page
+      title={title}
+      actions={
+        <>
+          <button type="button" onClick={forget}>
+            Start again
+          </button>
+          <button
+            type="button"
+            class="primary"
+            disabled={action.isRunning}
+            onClick={() => action.run(save)}
+          >
+            {id === null ? "Save" : "Save as a new version"}
+          </button>
+        </>
+      }
+    >
+      <ProblemNote problem={refused} />
+      <div class="split">
+        <Editor
+          label="Template"
+          language="json"
+          value={text}
+          schema="/schemas/template.json"
+          marks={marksOf(wrong ?? refused, text)}
+          onChange={setText}
+        />
+        <section class="stack" aria-label="Preview" aria-busy={isDrawing}>
+          <FramePicture
+            {...{ frame, problem, atS, durationS: frame?.durationS ?? 10 }}
+            onTime={setAt}
+          />
+          <Issues of={wrong} />
+          <Warnings of={frame?.warnings ?? []} />
+          <DataFields
+            schema={schema}
+            typed={typed}
+            problem={problem}
+            onChange={(next) => setTypedText(JSON.stringify(next))}
+          />
+        </section>
+      </div>
+    </Page>
+  );
+}
+
+async function schemaOf({ config, inputs, default_values }: Content): Promise<DataSchema> {
+  const checked = await client.templates.check({ config, inputs, default_values } as never);
+  return checked.data.schema as DataSchema;
+}
+
+/** A frame of a template with data, whether it is stored or not. */
+export async function drawTemplate(
+  { config, inputs, default_values }: Content,
+  data: Record<string, unknown>,
+  { atS, signal }: { atS: number; signal: AbortSignal },
+): Promise<Frame> {
+  const body = { config, inputs, default_values, data } as never;
+  const filled = await client.templates.check(body);
+  const frame = await drawConfig(filled.data.parsed_config, atS, signal);
+  const warnings = (filled.warnings ?? []).map(describeWarning);
+  return { ...frame, warnings: [...new Set([...warnings, ...frame.warnings])] };
+}
+
+/** The same problem, with paths of the template. */
+function inTemplate(problem: Problem): Problem {
+  const whole = (path: string): string =>
+    path === "" || PARTS.includes(path.split(".")[0] ?? "") ? path : `config.${path}`;
+  const issues = problem.issues.map((each) => ({ ...each, path: whole(each.path) }));
+  return { ...problem, field: problem.field && whole(problem.field), issues };
+}
