@@ -62,6 +62,10 @@ def test_an_error_of_any_text_is_one_event(text: str) -> None:
     assert len(encoded.splitlines()) == 3
 
 
+async def allow() -> None:
+    """Let the stream go on."""
+
+
 async def sent_by(events: AsyncGenerator[bytes]) -> bytes:
     sent: list[dict[str, Any]] = []
 
@@ -72,7 +76,7 @@ async def sent_by(events: AsyncGenerator[bytes]) -> bytes:
         raise AssertionError("nobody asks")
 
     scope = {"type": "http", "asgi": {"spec_version": "2.4"}}
-    await stream_response(events)(scope, receive, send)
+    await stream_response(events, allow)(scope, receive, send)
     start = sent[0]
     headers = dict(start["headers"])
     assert start["status"] == 200
@@ -172,6 +176,6 @@ async def test_a_finished_stream_frees_its_slot(is_broken: bool) -> None:
 
     for _ in range(2):
         place = places.take(caller, per_key=1, per_organization=1)
-        response = stream_response(events(), place)
+        response = stream_response(events(), allow, place)
         with suppress(ClientDisconnect):
             await response({"type": "http", "asgi": {"spec_version": "2.4"}}, receive, send)
