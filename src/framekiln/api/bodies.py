@@ -20,12 +20,21 @@ from framekiln.api.body_memory import count_body
 from framekiln.api.errors import MalformedJson
 from framekiln.api.unknown_fields import NAMES_UNKNOWN, note_unknown_fields
 from framekiln.kit.errors import TooLarge
-from framekiln.kit.json_scan import NumberTooLong, TooManyValues, scan_json
+from framekiln.kit.json_scan import (
+    MAX_PLAIN_VALUES,
+    NumberTooLong,
+    TooManyValues,
+    load_json,
+    scan_json,
+)
 
 MAX_DEPTH = 64
 MAX_NAME_CHARS = 1000
-LARGE_BODY_BYTES = 256 << 10
-"""Larger bodies are parsed in a thread."""
+LARGE_BODY_BYTES = 16 << 10
+"""Larger bodies are parsed in a thread: 16 KiB of small values already take some milliseconds."""
+LONG_TEXT_CHARS = 64 << 10
+MAX_ESCAPES = 4 << 20
+"""Backslashes: the parser takes several times as long for them as for other text."""
 HEAD_BYTES = 16
 """The number of bytes that identify the type of a file."""
 REFERENCE = "#/components/schemas/{model}"
@@ -45,9 +54,9 @@ async def read_json(request: Request, model: type[Model], *, max_bytes: int) -> 
     raw = await read_bytes(request, max_bytes=max_bytes) or b"{}"
 
     def read() -> Model:
-        note_unknown_fields(request, parse_json(raw), model)
-        # Validated from the text: pydantic reads dates and ids differently from Python values.
-        return model.model_validate_json(raw)
+        value = parse_json(raw)
+        note_unknown_fields(request, value, model)
+        return _validate(value, raw, model)
 
     try:
         return await _run(read, len(raw))
@@ -105,8 +114,13 @@ async def parse_large_json(raw: bytes) -> Any:
 
 def parse_json(raw: bytes) -> Any:
     """Return the value of strict JSON: UTF-8, finite numbers, whole characters, not too deep."""
+    if raw.count(b"\\") > MAX_ESCAPES:
+        raise TooLarge(
+            f"the body contains more than {MAX_ESCAPES} escapes: send text as UTF-8",
+            limit_escapes=MAX_ESCAPES,
+        )
     try:
-        scan_json(raw)
+        scan_json(raw, max_plain_values=MAX_PLAIN_VALUES)
         text = raw.decode()
     except TooManyValues as error:
         raise TooLarge(f"the body {error}", limit_values=error.max_values) from error
@@ -115,7 +129,7 @@ def parse_json(raw: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise MalformedJson(f"the body is not UTF-8: byte {error.start} is wrong") from error
     try:
-        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite_float)
+        value = load_json(text, parse_constant=_refuse_constant, parse_float=_finite_float)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise MalformedJson(f"the body is not JSON: {error.msg} at {where}") from error
@@ -162,6 +176,25 @@ def _take_definitions(operation: Mapping[str, Any]) -> dict[str, Any]:
     schema = content.get("application/json", {}).get("schema", {})
     definitions: dict[str, Any] = schema.pop("$defs", {})
     return definitions
+
+
+def _validate(value: Any, raw: bytes, model: type[Model]) -> Model:
+    """Validate from the text: pydantic reads dates and ids differently from Python values.
+
+    No other thread can run meanwhile. So fields with a very long text, such as pages, are validated
+    with its beginning only.
+    """
+    long = {
+        name: text
+        for name, text in (value.items() if isinstance(value, dict) else ())
+        if isinstance(text, str) and len(text) > LONG_TEXT_CHARS and name in model.model_fields
+    }
+    if not long:
+        return model.model_validate_json(raw)
+    short = {name: text[:LONG_TEXT_CHARS] for name, text in long.items()}
+    validated = model.model_validate_json(json.dumps({**value, **short}))
+    unchanged = {name: long[name] for name in long if getattr(validated, name) == short[name]}
+    return validated if not unchanged else validated.model_copy(update=unchanged)
 
 
 async def _run(function: Callable[[], Result], size_bytes: int) -> Result:

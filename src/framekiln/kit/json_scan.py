@@ -6,9 +6,13 @@ does not check the syntax: of a text that is not JSON it may say anything, and t
 such a text anyway.
 """
 
-from typing import Final
+import json
+from collections.abc import Callable
+from typing import Any, Final
 
 MAX_VALUES: Final = 200_000
+MAX_PLAIN_VALUES: Final = 50_000
+"""One after the other, without the end of an object between them."""
 MAX_NUMBER_CHARS: Final = 1000
 
 # Short enough that other threads can run between two slices.
@@ -26,6 +30,14 @@ class TooManyValues(ValueError):
         self.max_values = max_values
 
 
+class TooManyPlainValues(TooManyValues):
+    """JSON with more values in one list or object than allowed."""
+
+    def __init__(self, max_values: int) -> None:
+        super().__init__(max_values)
+        self.args = (f"contains a list or an object of more than {max_values} values",)
+
+
 class NumberTooLong(ValueError):
     """JSON with a number of too many characters."""
 
@@ -33,13 +45,39 @@ class NumberTooLong(ValueError):
         super().__init__(f"contains a number of more than {MAX_NUMBER_CHARS} characters")
 
 
-def scan_json(raw: bytes, *, max_values: int = MAX_VALUES) -> None:
+def load_json(text: str, *, parse_float: Callable[[str], Any], parse_constant: Any) -> Any:
+    """Parse JSON so that other threads can run meanwhile.
+
+    The parser lets no other thread run, except while it calls a function of Python. So it calls one
+    for each object and each integer; `scan_json` limits what comes between two objects.
+    """
+    return json.loads(
+        text,
+        object_hook=_same,
+        parse_int=_integer,
+        parse_float=parse_float,
+        parse_constant=parse_constant,
+    )
+
+
+def _same(value: dict[str, Any]) -> dict[str, Any]:
+    return value
+
+
+def _integer(text: str) -> int:
+    return int(text)
+
+
+def scan_json(
+    raw: bytes, *, max_values: int = MAX_VALUES, max_plain_values: int | None = None
+) -> None:
     """Raise `TooManyValues` or `NumberTooLong` for JSON that must not be parsed.
 
     The number of values is estimated from the commas and brackets outside of strings. The
-    estimate is never too low; an empty list counts as two.
+    estimate is never too low; an empty list counts as two. `max_plain_values` limits the values
+    between the ends of two objects, for `load_json`.
     """
-    count, quotes, is_in_string, escape, digits = 1, 0, False, b"", b""
+    count, quotes, is_in_string, escape, digits, plain = 1, 0, False, b"", b"", 0
     for start in range(0, len(raw), _SLICE_BYTES):
         text = escape + raw[start : start + _SLICE_BYTES]
         # A backslash at the end belongs to the next slice.
@@ -56,7 +94,19 @@ def scan_json(raw: bytes, *, max_values: int = MAX_VALUES) -> None:
         count += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
         if count > max_values:
             raise TooManyValues(max_values)
+        if max_plain_values is not None:
+            plain = _plain_values(outside, plain, max_plain_values)
         numbers = digits + outside.translate(_NUMBERS)
         if _LONG_NUMBER in numbers:
             raise NumberTooLong
         digits = numbers[-MAX_NUMBER_CHARS:]
+
+
+def _plain_values(outside: bytes, before: int, most: int) -> int:
+    """Return the values after the last object, where `before` came before; raise if too many."""
+    for part in outside.split(b"}"):
+        plain = before + part.count(b",") + part.count(b"[")
+        if plain > most:
+            raise TooManyPlainValues(most)
+        before = 0
+    return plain

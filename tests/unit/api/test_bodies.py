@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import sys
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -15,7 +17,9 @@ from pydantic import BaseModel
 
 from framekiln.api.bodies import (
     LARGE_BODY_BYTES,
+    LONG_TEXT_CHARS,
     MAX_DEPTH,
+    MAX_ESCAPES,
     MAX_NAME_CHARS,
     hoist_definitions,
     json_body,
@@ -25,6 +29,7 @@ from framekiln.api.bodies import (
 )
 from framekiln.api.errors import MalformedJson
 from framekiln.kit.errors import TooLarge
+from framekiln.kit.json_scan import MAX_PLAIN_VALUES
 
 
 class Note(BaseModel):
@@ -106,8 +111,8 @@ async def test_a_body_with_a_large_content_length_is_not_read() -> None:
         b'{"\\udfff": 1}',
         b'"\\u0000"',
         b"\xef\xbb\xbf{}",
-        b"[" * 100_000,
-        b"[" * 100_000 + b"]" * 100_000,
+        b"[" * 40_000,
+        b"[" * 40_000 + b"]" * 40_000,
         b'{"a":' * 80 + b"1" + b"}" * 80,
         b"{} {}",
     ],
@@ -131,6 +136,58 @@ def test_bodies_with_too_many_values_are_refused(raw: bytes) -> None:
         parse_json(raw)
     assert caught.value.message == "the body contains more than 200000 values"
     assert caught.value.details == {"limit_values": 200_000}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        b"[" + b"1," * MAX_PLAIN_VALUES + b"1]",
+        b"{" + b",".join(b'"%d":[]' % number for number in range(MAX_PLAIN_VALUES)) + b"}",
+        b'[{"a":1},' + b"1," * MAX_PLAIN_VALUES + b"{}]",
+    ],
+    ids=["list", "object", "after an object"],
+)
+def test_a_list_or_object_with_too_many_values_is_refused(values: bytes) -> None:
+    with pytest.raises(TooLarge, match="a list or an object of more than 50000 values") as caught:
+        parse_json(values)
+    assert caught.value.details == {"limit_values": MAX_PLAIN_VALUES}
+
+
+def test_a_text_of_escapes_is_refused() -> None:
+    assert parse_json(b'"' + rb"\n" * 1000 + b'"') == "\n" * 1000
+    with pytest.raises(TooLarge, match="4194304 escapes"):
+        parse_json(b'"' + rb"\n" * (MAX_ESCAPES + 1) + b'"')
+
+
+def test_rows_have_as_many_values_as_all_values_allow() -> None:
+    rows = parse_json(b"[" + b",".join([b'{"a":1,"b":"2"}'] * 60_000) + b"]")
+    assert (len(rows), rows[-1]) == (60_000, {"a": 1, "b": "2"})
+
+
+def test_the_parser_calls_python_for_each_object_and_integer() -> None:
+    """Other threads can run then. It lets none run otherwise."""
+    called: list[str] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            called.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        parse_json(b'[{"a":1},{"b":[2,3]},{}]')
+    finally:
+        sys.setprofile(None)
+    assert (called.count("_same"), called.count("_integer")) == (3, 3)
+
+
+async def test_long_texts_are_validated_by_their_beginning() -> None:
+    text = "x" * (LONG_TEXT_CHARS + 1) + "\n\u00e9"
+    raw = json.dumps({"text": text, "at": "2026-01-01T00:00:00Z"}).encode()
+    read = await read_json(request_of(raw), Note, max_bytes=1 << 20)
+    assert (read.text, read.at) == (text, datetime(2026, 1, 1, tzinfo=UTC))
+    raw = json.dumps({"text": "", "at": text}).encode()
+    with pytest.raises(RequestValidationError):
+        await read_json(request_of(raw), Note, max_bytes=1 << 20)
 
 
 def test_long_names_and_numbers_are_refused() -> None:

@@ -32,8 +32,8 @@ from framekiln.services import Services
 router = APIRouter(prefix="/api/v1", tags=["renders"])
 
 MAX_HTML_BYTES = 16 << 20
-# JSON may escape the two bytes of a letter with six.
-MAX_BODY_BYTES = 3 * MAX_HTML_BYTES
+# JSON may escape a letter with more bytes than it has.
+MAX_BODY_BYTES = 3 * MAX_HTML_BYTES // 2
 CONTAINERS = ("mp4", "jpeg", "png", "webp")
 
 
