@@ -16,7 +16,7 @@ from framekiln.cli.environment import load_settings
 from framekiln.cli.film_account import described
 from framekiln.cli.film_request import read_request
 from framekiln.cli.local_film import make_local_film
-from framekiln.cli.output import wants_traceback
+from framekiln.cli.output import wants_traceback, was_interrupted
 from framekiln.kit.errors import FramekilnError
 
 
@@ -31,9 +31,11 @@ def main() -> None:
     try:
         answer.write(json.dumps(_answer(order)))
         answer.close()
-    except KeyboardInterrupt:
-        # The parent says so.
-        sys.exit(1)
+    except BaseException as error:
+        if was_interrupted(error) and not wants_traceback():
+            # The parent says so.
+            sys.exit(1)
+        raise
 
 
 def _answer(order: dict[str, Any]) -> dict[str, Any]:
@@ -42,6 +44,8 @@ def _answer(order: dict[str, Any]) -> dict[str, Any]:
         path, quiet = Path(order["path"]), bool(order["quiet"])
         return {"facts": make_local_film(request, path, load_settings(), quiet=quiet)}
     except FramekilnError as error:
+        if was_interrupted(error):
+            raise
         if wants_traceback():
             traceback.print_exc()
         return {"error": described(error)}

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -53,16 +53,18 @@ class ErrorReportingGroup(TyperGroup):
         """Run the command."""
         try:
             return super().invoke(ctx)
-        except FramekilnError as error:
+        except (typer.Exit, typer.Abort, typer.TyperException):
+            raise
+        except (Exception, KeyboardInterrupt) as error:
             if wants_traceback():
+                raise
+            if was_interrupted(error):
+                self._fail(Interrupted("interrupted"))
+            if not isinstance(error, FramekilnError):
                 raise
             self._fail(error)
-        except KeyboardInterrupt:
-            if wants_traceback():
-                raise
-            self._fail(Interrupted("interrupted"))
 
-    def _fail(self, error: FramekilnError) -> None:
+    def _fail(self, error: FramekilnError) -> NoReturn:
         if self.wants_json:
             reported = {"error": error.code, "message": error.message, **error.details}
             write_json(
@@ -87,6 +89,14 @@ class ErrorReportingGroup(TyperGroup):
             return
         help_hint = f" See {context.command_path} --help." if context else ""
         typer.echo(f"error: {reported}{help_hint}", err=True)
+
+
+def was_interrupted(error: BaseException) -> bool:
+    """Return whether Ctrl-C or a signal led to an error: what it cuts short may fail in any way."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, KeyboardInterrupt):
+        found = found.__context__
+    return found is not None
 
 
 def _error_lines(error: FramekilnError) -> list[str]:

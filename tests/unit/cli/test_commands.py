@@ -54,6 +54,13 @@ def test_an_interrupt_is_one_line() -> None:
     assert (code, printed) == (1, "error: interrupted\n")
 
 
+def test_an_error_while_an_interrupted_command_cleans_up_is_an_interrupt() -> None:
+    error = ValueError("half of a message")
+    error.__context__ = KeyboardInterrupt()
+    code, printed, _ = run_raising(error)
+    assert (code, printed) == (1, "error: interrupted\n")
+
+
 def test_debug_lets_the_error_through() -> None:
     _, printed, exception = run_raising(Unavailable("it rains"), debug="1")
     assert isinstance(exception, Unavailable)
