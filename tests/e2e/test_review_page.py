@@ -70,7 +70,11 @@ class ReviewTab:
     errors: list[str]
 
     def wait(self, condition: str) -> Any:
-        return wait_for(lambda: self.tab.run(condition), condition)
+        try:
+            return wait_for(lambda: self.tab.run(condition), condition)
+        except AssertionError as error:
+            error.add_note(f"the page is {self.tab.run('document.body.innerText')}")
+            raise
 
     def key(self, key: str, *modifiers: str) -> None:
         pressed = sum(MODIFIERS[each] for each in modifiers)

@@ -1,6 +1,6 @@
 /** Who is logged in. */
 
-import { effect, signal } from "@preact/signals";
+import { batch, effect, signal } from "@preact/signals";
 import { client, FramekilnError, isLoggedOut, problemOf } from "./api.ts";
 import type { Problem, ResultOf } from "./api.ts";
 
@@ -50,19 +50,27 @@ async function readSession(): Promise<void> {
 /** A link alone ends no session. Whoever is logged in to its organization needs none. */
 export async function openReviewLink(token: string, replacesSession = false): Promise<void> {
   history.replaceState(null, "", location.pathname);
-  waitingLink.value = null;
+  const body = { token, replaces_session: replacesSession };
   try {
-    const body = { token, replaces_session: replacesSession };
-    reviewLink.value = await client.request("post", "/login/review", { body });
+    const found = await client.request("post", "/login/review", { body });
     localStorage.setItem(REVIEW_FLAG, "1");
+    // At once: with the old session and no question, the page would look for a task that is not its.
+    batch(() => {
+      reviewLink.value = found;
+      waitingLink.value = null;
+      session.value = null;
+    });
   } catch (error) {
     if (error instanceof FramekilnError && error.code === "session_exists") {
       waitingLink.value = error.details["is_same_organization"] === true ? null : token;
       return readSession();
     }
-    reviewLinkProblem.value = problemOf(error);
+    batch(() => {
+      reviewLinkProblem.value = problemOf(error);
+      waitingLink.value = null;
+      session.value = null;
+    });
   }
-  session.value = null;
 }
 
 async function findReviewLink(): Promise<void> {

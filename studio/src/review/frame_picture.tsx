@@ -1,10 +1,12 @@
 /** The exact picture of one frame. The one before stays until the next has been loaded. */
 
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 /** While somebody scrubs, only the frames at which they rest are asked for. */
 const REST_MS = 40;
+const RETRY_MS = 1000;
+const MAX_RETRIES = 5;
 
 export function frameAddress(fileId: string, number: number): string {
   return `/api/v1/files/${fileId}/frames/number/${number}.jpg`;
@@ -21,15 +23,14 @@ export function FramePicture({
 }): JSX.Element {
   const [shown, setShown] = useState<number | null>(null);
   const [failed, setFailed] = useState<number | null>(null);
-  const wanted = useRef(number);
-  wanted.current = number;
   useEffect(() => {
-    const timer = setTimeout(() => {
+    let isGone = false;
+    const load = (attempt: number): void => {
       const picture = new Image();
       picture.src = frameAddress(fileId, number);
       picture.decode().then(
         () => {
-          if (wanted.current !== number) return;
+          if (isGone) return;
           setShown(number);
           setFailed(null);
           // The neighbours are the most likely next ones.
@@ -37,10 +38,20 @@ export function FramePicture({
             if (next >= 0 && next < count) new Image().src = frameAddress(fileId, next);
           }
         },
-        () => wanted.current === number && setFailed(number),
+        () => {
+          if (isGone) return;
+          setFailed(number);
+          // The service may be busy.
+          const pauseMs = RETRY_MS * 2 ** attempt;
+          if (attempt < MAX_RETRIES) timer = setTimeout(() => load(attempt + 1), pauseMs);
+        },
       );
-    }, REST_MS);
-    return () => clearTimeout(timer);
+    };
+    let timer = setTimeout(() => load(0), REST_MS);
+    return () => {
+      isGone = true;
+      clearTimeout(timer);
+    };
   }, [fileId, number, count]);
   return (
     <>
