@@ -171,3 +171,12 @@ def wait_for_page(process: subprocess.Popen[str]) -> None:
         assert process.poll() is None, "the render ended by itself"
         assert time.monotonic() < deadline, "no page was opened"
         time.sleep(0.05)
+
+
+def test_root_shows_no_previews(private: Path) -> None:
+    command = [sys.executable, "-P", "-m", "framekiln", "preview", "page.html", "--no-open"]
+    ended = subprocess.run(
+        command, cwd=private, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+    )
+    assert ended.returncode == 1
+    assert "root shows no previews: start it as an ordinary user" in " ".join(ended.stderr.split())
