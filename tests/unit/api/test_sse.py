@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import ClientDisconnect
+from structlog.testing import capture_logs
 
+from framekiln.api import sse
 from framekiln.api.sse import (
     StreamPlaces,
     TooManyStreams,
@@ -21,8 +23,9 @@ from framekiln.api.sse import (
     event,
     stream_response,
 )
+from framekiln.identity.errors import KeyRevoked
 from framekiln.identity.model import ApiKey, Caller, Organization, User
-from framekiln.kit.errors import CompositionFailed, Unavailable
+from framekiln.kit.errors import CompositionFailed, Forbidden, FramekilnError, Unavailable
 from framekiln.kit.ids import ApiKeyId, OrganizationId, UserId
 
 
@@ -62,11 +65,13 @@ def test_an_error_of_any_text_is_one_event(text: str) -> None:
     assert len(encoded.splitlines()) == 3
 
 
-async def allow() -> None:
-    """Let the stream go on."""
+async def still_valid() -> None:
+    """A key that nobody revokes."""
 
 
-async def sent_by(events: AsyncGenerator[bytes]) -> bytes:
+async def sent_by(
+    events: AsyncGenerator[bytes], authenticate: sse.Authentication = still_valid
+) -> bytes:
     sent: list[dict[str, Any]] = []
 
     async def send(message: Any) -> None:
@@ -76,7 +81,7 @@ async def sent_by(events: AsyncGenerator[bytes]) -> bytes:
         raise AssertionError("nobody asks")
 
     scope = {"type": "http", "asgi": {"spec_version": "2.4"}}
-    await stream_response(events, allow)(scope, receive, send)
+    await stream_response(events, authenticate)(scope, receive, send)
     start = sent[0]
     headers = dict(start["headers"])
     assert start["status"] == 200
@@ -92,6 +97,27 @@ async def test_a_stream_sends_its_events_in_order() -> None:
         yield event("complete", {})
 
     assert await sent_by(events()) == event("size", {"size": 1}) + event("complete", {})
+
+
+@pytest.mark.parametrize("error", [KeyRevoked("the key is revoked"), Forbidden("not for you")])
+async def test_a_stream_ends_when_its_caller_is_no_longer_allowed(
+    error: FramekilnError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sse, "HEARTBEAT_S", 0.0)
+    checks = iter([None, error])
+
+    async def authenticate() -> None:
+        if (found := next(checks)) is not None:
+            raise found
+
+    async def events() -> AsyncGenerator[bytes]:
+        for number in range(3):
+            yield event("size", {"size": number})
+
+    with capture_logs() as logs:
+        sent = await sent_by(events(), authenticate)
+    assert sent == event("size", {"size": 0}) + error_event(error.message)
+    assert logs == []
 
 
 @pytest.mark.parametrize(
@@ -176,6 +202,6 @@ async def test_a_finished_stream_frees_its_slot(is_broken: bool) -> None:
 
     for _ in range(2):
         place = places.take(caller, per_key=1, per_organization=1)
-        response = stream_response(events(), allow, place)
+        response = stream_response(events(), still_valid, place)
         with suppress(ClientDisconnect):
             await response({"type": "http", "asgi": {"spec_version": "2.4"}}, receive, send)
