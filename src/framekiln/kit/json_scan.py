@@ -45,17 +45,22 @@ class NumberTooLong(ValueError):
         super().__init__(f"contains a number of more than {MAX_NUMBER_CHARS} characters")
 
 
-def load_json(text: str, *, parse_float: Callable[[str], Any], parse_constant: Any) -> Any:
+def load_json(
+    text: str,
+    *,
+    parse_float: Callable[[str], float] | None = None,
+    parse_constant: Callable[[str], Any] | None = None,
+) -> Any:
     """Parse JSON so that other threads can run meanwhile.
 
     The parser lets no other thread run, except while it calls a function of Python. So it calls one
-    for each object and each integer; `scan_json` limits what comes between two objects.
+    for each object and each number; `scan_json` limits what comes between two objects.
     """
     return json.loads(
         text,
         object_hook=_same,
         parse_int=_integer,
-        parse_float=parse_float,
+        parse_float=parse_float or _number,
         parse_constant=parse_constant,
     )
 
@@ -68,6 +73,10 @@ def _integer(text: str) -> int:
     return int(text)
 
 
+def _number(text: str) -> float:
+    return float(text)
+
+
 def scan_json(
     raw: bytes, *, max_values: int = MAX_VALUES, max_plain_values: int | None = None
 ) -> None:
@@ -77,7 +86,7 @@ def scan_json(
     estimate is never too low; an empty list counts as two. `max_plain_values` limits the values
     between the ends of two objects, for `load_json`.
     """
-    count, quotes, is_in_string, escape, digits, plain = 1, 0, False, b"", b"", 0
+    count, quotes, is_in_string, escape, digits, plain = 1, 0, False, b"", b"", 1
     for start in range(0, len(raw), _SLICE_BYTES):
         text = escape + raw[start : start + _SLICE_BYTES]
         # A backslash at the end belongs to the next slice.
@@ -105,7 +114,7 @@ def scan_json(
 def _plain_values(outside: bytes, before: int, most: int) -> int:
     """Return the values after the last object, where `before` came before; raise if too many."""
     for part in outside.split(b"}"):
-        plain = before + part.count(b",") + part.count(b"[")
+        plain = before + part.count(b",") + part.count(b"[]")
         if plain > most:
             raise TooManyPlainValues(most)
         before = 0

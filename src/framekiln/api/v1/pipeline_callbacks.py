@@ -5,7 +5,7 @@ The address itself is the secret, so no API key is needed.
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, Final
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
@@ -16,11 +16,14 @@ from framekiln.api.errors import MalformedJson
 from framekiln.api.v1.pipeline_bodies import Instant
 from framekiln.kit.clock import iso
 from framekiln.kit.errors import TooLarge
-from framekiln.kit.json_scan import TooManyValues, scan_json
+from framekiln.kit.json_scan import MAX_PLAIN_VALUES, TooManyValues, load_json, scan_json
 from framekiln.pipelines.endpoints.attempt_result import MAX_RESPONSE_BYTES
 from framekiln.pipelines.endpoints.callback_body import CallbackBody, read_callback
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
+
+# Outputs of models have long lists of numbers, which the parser interrupts.
+_MAX_PLAIN_VALUES: Final = 2 * MAX_PLAIN_VALUES
 
 
 class CallbackRecorded(BaseModel):
@@ -55,8 +58,8 @@ async def receive_callback(request: Request, callback_id: str) -> CallbackRecord
 def _parse(raw: bytes) -> Any:
     """Return the body as plain values. Invalid outputs are passed on: they must fail the step."""
     try:
-        scan_json(raw)
-        return json.loads(raw)
+        scan_json(raw, max_plain_values=_MAX_PLAIN_VALUES)
+        return load_json(raw.decode(json.detect_encoding(raw), "surrogatepass"))
     except TooManyValues as error:
         raise TooLarge(f"the body {error}", limit_values=error.max_values) from error
     except ValueError as error:
