@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 from PIL import Image
 
 from framekiln.capture.browser import Browser
-from framekiln.cli.compositions import read_composition
-from framekiln.cli.layer_configs import ENDING, read_layer_config
+from framekiln.cli.compositions import LAYER_CONFIG_ENDING, read_composition
+from framekiln.cli.layer_configs import read_layer_config
 from framekiln.engine.assets import NoAssets
 from framekiln.engine.film import FilmResult, make_still
 from framekiln.engine.film_order import FilmOrder, StillMoment
@@ -86,7 +86,7 @@ def render_picture(example: Example, browser: Browser) -> tuple[Image.Image, Fil
 
 def _order(example: Example, scratch: Path) -> FilmOrder:
     still = StillMoment(example.at_ms, is_transparent=False)
-    if example.path.suffix == ENDING:
+    if example.path.suffix == LAYER_CONFIG_ENDING:
         read = read_layer_config(example.path, data=None, extension="png", at_ms=example.at_ms)
         assert read.warnings == ()
         folder = PageFolder(FOLDER, page="")

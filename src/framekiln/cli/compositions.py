@@ -18,6 +18,7 @@ from framekiln.renders.bundle import (
 )
 from framekiln.renders.errors import BadBundle, BundleTooLarge
 
+LAYER_CONFIG_ENDING: Final = ".json"
 _ZIP_MAGIC: Final = b"PK\x03\x04"
 
 

@@ -1,19 +1,45 @@
-"""Orders for films of local compositions: for `framekiln render` and `framekiln preview`."""
+"""Orders for films of local compositions: for `framekiln render` and `framekiln preview`.
 
+What only some compositions need is imported for those: it takes longer than a short film.
+"""
+
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from framekiln.cli import layer_configs
-from framekiln.cli.compositions import Composition, read_composition
+from framekiln.capture.network import Resource
+from framekiln.cli.compositions import LAYER_CONFIG_ENDING, Composition, read_composition
 from framekiln.composition.render_preset import RenderPreset
-from framekiln.engine.assets import Assets, FetchedAssets
+from framekiln.engine.assets import Assets, FetchedAssets, LocalAsset
 from framekiln.engine.film_order import FilmOrder
+from framekiln.engine.page_api import NoService
 from framekiln.engine.site import PageFolder, Site, SiteAssets
 from framekiln.kit.errors import InvalidInput
 from framekiln.kit.fetch import GuardedFetcher
-from framekiln.playback.page_player import PlayerWithoutService
 from framekiln.preview.watched_files import WatchedFiles
 from framekiln.settings import Settings
+
+if TYPE_CHECKING:
+    from framekiln.playback.page_player import PlayerWithoutService
+
+
+class _PlayerOnDemand(NoService):
+    """Plays sources for pages with an external runtime."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def play(self, path: str, query: Mapping[str, str], source: LocalAsset) -> Resource | None:
+        """Return the answer to a path that plays a source by address, from its local file."""
+        return self._player.play(path, query, source)
+
+    @cached_property
+    def _player(self) -> "PlayerWithoutService":
+        from framekiln.playback.page_player import PlayerWithoutService  # noqa: PLC0415
+
+        return PlayerWithoutService(self._folder)
 
 
 def with_composition(
@@ -31,13 +57,13 @@ def with_composition(
     """
     fetcher = GuardedFetcher(settings.fetch_allow, ca_file=settings.fetch_ca_file)
     assets: Assets = FetchedAssets(fetcher, scratch)
-    if page is None and named.suffix.lower() == layer_configs.ENDING:
+    if page is None and named.suffix.lower() == LAYER_CONFIG_ENDING:
         return _with_layers(order, named, assets, files=files)
     found = read_composition(named, scratch=scratch) if page is None else Composition(page, None)
     site = found.site if files is None else files.watched(found.site)
     if site is not None:
         assets = SiteAssets(site, assets)
-    service = PlayerWithoutService(scratch)
+    service = _PlayerOnDemand(scratch)
     return replace(order, html=found.html, site=site, assets=assets, service=service), ()
 
 
@@ -45,6 +71,8 @@ def _with_layers(
     order: FilmOrder, named: Path, assets: Assets, *, files: WatchedFiles | None
 ) -> tuple[FilmOrder, tuple[str, ...]]:
     """Return the order for a layer config, which has its own size, frame rate and length."""
+    from framekiln.cli.layer_configs import read_layer_config  # noqa: PLC0415
+
     fields = {
         "--width": (order.width_px, "dimensions"),
         "--height": (order.height_px, "dimensions"),
@@ -55,7 +83,7 @@ def _with_layers(
         if value is not None:
             raise InvalidInput(f"{option} works only for pages: set {field} in {named}")
     moment = order.still
-    read = layer_configs.read_layer_config(
+    read = read_layer_config(
         named,
         data=order.data,
         extension=order.container if moment is None else "png",

@@ -12,7 +12,6 @@ from framekiln.composition.layers.config_json import parse_config
 from framekiln.composition.templates import fill_template, read_template
 from framekiln.kit.errors import InvalidInput
 
-ENDING: Final = ".json"
 _FILE_FIELDS: Final = ("file", "source", "src")
 
 

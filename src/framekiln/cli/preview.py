@@ -16,6 +16,7 @@ import uvicorn
 
 from framekiln.capture.browser_limits import BrowserLimits
 from framekiln.cli import layer_configs
+from framekiln.cli.compositions import LAYER_CONFIG_ENDING
 from framekiln.cli.confinement import require_confinement
 from framekiln.cli.environment import load_settings
 from framekiln.cli.film_account import film_account
@@ -139,7 +140,7 @@ class LocalComposition:
     def form(self, data: JsonObject | None) -> DataForm:
         """Return the form of its data, also if it cannot be opened with these."""
         self.files.add(self.path / "index.html" if self.path.is_dir() else self.path)
-        if self.path.suffix.lower() != layer_configs.ENDING:
+        if self.path.suffix.lower() != LAYER_CONFIG_ENDING:
             return DataForm("page", {} if data is None else data)
         posted = _read_config(self.path)
         if not layer_configs.is_template(posted):

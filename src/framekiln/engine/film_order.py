@@ -3,15 +3,19 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from framekiln.capture.grab_method import GrabMethod
 from framekiln.capture.page import FrameSize
-from framekiln.composition.layers import LayerConfig
 from framekiln.composition.render_preset import RenderPreset
 from framekiln.engine.assets import Assets, NoAssets
 from framekiln.engine.page_api import NoService, PageServiceBackend
 from framekiln.engine.site import Site
 from framekiln.settings import Settings
+
+if TYPE_CHECKING:
+    # Pages do not need it, and importing it takes as long as opening one.
+    from framekiln.composition.layers import LayerConfig
 
 DEFAULT_SIZE = FrameSize(1280, 720)
 DEFAULT_FPS = Fraction(30)
@@ -44,7 +48,7 @@ class FilmOrder:
     """Set when one picture is wanted instead of a film."""
     site: Site | None = None
     """The files of a bundle; its index.html is `html`."""
-    layers: LayerConfig | None = None
+    layers: "LayerConfig | None" = None
     """A layer config instead of a page; it has its own size, frame rate and length."""
     container: str = "mp4"
     """The container of a page's film, a key of `FILM_CONTAINERS`; a layer config has its own."""
