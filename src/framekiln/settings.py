@@ -112,6 +112,10 @@ class Settings(BaseSettings):
         default="filmed", alias="FRAMEKILN_PAGE_METHOD"
     )
     """How frames of pages are made: drawn by Chromium, or composed where their motion is known."""
+    webgl: Literal["swiftshader", "llvmpipe"] = Field(
+        default="swiftshader", alias="FRAMEKILN_WEBGL"
+    )
+    """What draws WebGL: Chromium's own software renderer, or Mesa's, which must be installed."""
     browser_memory_mib: int = Field(default=0, alias="FRAMEKILN_BROWSER_MEMORY_MIB", ge=0)
     """Memory of one Chromium in MiB; 0 means half the machine's, at most 4096."""
     browser_processes: int = Field(default=64, alias="FRAMEKILN_BROWSER_PROCESSES", ge=16)

@@ -43,6 +43,7 @@ def test_every_setting_has_its_variable(monkeypatch: pytest.MonkeyPatch) -> None
         "FRAMEKILN_SETTLE_TIMEOUT_S": "5",
         "FRAMEKILN_PAGE_METHOD": "composed",
         "FRAMEKILN_REUSE_PAGES": "0",
+        "FRAMEKILN_WEBGL": "llvmpipe",
         "FRAMEKILN_SECRET_KEYS": "an-operator-chose-these-32-bytes!!",
         "FRAMEKILN_ALLOWED_ORIGINS": "https://app.example",
         "FRAMEKILN_ALLOWED_HOSTS": "kiln.example",

@@ -55,8 +55,6 @@ _FLAGS: Final = (
     # Where only a part of a tile is drawn anew, edges keep traces of earlier frames: a slice that
     # begins in the middle would differ from a film in one piece.
     "--disable-partial-raster",
-    "--disable-gpu",
-    "--enable-unsafe-swiftshader",
     "--force-color-profile=srgb",
     "--font-render-hinting=none",
     "--hide-scrollbars",
@@ -82,6 +80,15 @@ _FLAGS: Final = (
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
 _PROGRAMS: Final = ("chromium-headless-shell", "chrome-headless-shell")
+_SWIFTSHADER: Final = ("--disable-gpu", "--enable-unsafe-swiftshader")
+# Pages themselves are still composed in memory, where their pixels are read.
+_LLVMPIPE: Final = (
+    "--use-gl=angle",
+    "--use-angle=gl-egl",
+    "--disable-gpu-compositing",
+    "--disable-gpu-rasterization",
+    "--ignore-gpu-blocklist",
+)
 _START_WITHIN_S: Final = 30.0
 # Any number after those of the debugging pipe.
 _FILTER_FD: Final = 9
@@ -238,7 +245,7 @@ def _start(
         for descriptor in passed:
             ours.callback(os.close, descriptor)
         command = confined_command(
-            [find_chromium(), *_FLAGS],
+            [find_chromium(), *_FLAGS, *(_LLVMPIPE if limits.has_mesa else _SWIFTSHADER)],
             confinement,
             profile=profile,
             limits=limits,
@@ -249,6 +256,9 @@ def _start(
         # ends Chromium before anything else.
         place = "exec 3<&{}- 4>&{}- {}<&{}-".format(*passed[:2], _FILTER_FD, passed[2])
         place += "; echo 1000 >/proc/self/oom_score_adj"
+        if limits.has_mesa:
+            # Never a graphics card: its pixels would be others.
+            place += "; export LIBGL_ALWAYS_SOFTWARE=1"
         if group is not None:
             place += f"; echo 0 >{shlex.quote(str(group.entrance))} || exit"
         place += '; exec "$@"'

@@ -1,4 +1,4 @@
-"""What one Chromium may use: memory, processes, threads, disk."""
+"""What one Chromium may use: memory, processes, threads, disk; and what draws WebGL in it."""
 
 import os
 from dataclasses import dataclass, field
@@ -29,6 +29,8 @@ class BrowserLimits:
     threads: int = 1024
     disk_mib: int = 1024
     """Of its temporary files, which are kept in memory where there is bubblewrap."""
+    has_mesa: bool = False
+    """Whether Mesa's llvmpipe draws WebGL, instead of Chromium's SwiftShader."""
 
     @classmethod
     def of(cls, settings: Settings) -> "BrowserLimits":
@@ -38,6 +40,7 @@ class BrowserLimits:
             processes=settings.browser_processes,
             threads=settings.browser_threads,
             disk_mib=settings.browser_disk_mib,
+            has_mesa=settings.webgl == "llvmpipe",
         )
 
     @property
