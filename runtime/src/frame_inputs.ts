@@ -34,6 +34,8 @@ export interface FrameInputs {
   /** Why all of the page counts for every frame, or "". */
   readonly obstacle: string;
   readonly styles: string;
+  /** Attributes that may name sources in another way than by their address alone. */
+  readonly functions: string;
   readonly page: readonly Described[];
   /** Addresses that are named outside of elements with a time. */
   readonly addresses: readonly string[];
@@ -69,7 +71,7 @@ const MAX_ELEMENTS = 20_000;
 export function describeInputs(rate: FrameRate, count: number): FrameInputs {
   const styles = describedStyles();
   const obstacle = styles.obstacle || obstacleOf();
-  const nothing = { styles: "", page: [], addresses: [], captionAddresses: [] };
+  const nothing = { styles: "", functions: "", page: [], addresses: [], captionAddresses: [] };
   if (obstacle !== "") return { obstacle, ...nothing };
   const countsWords = styles.text.includes("--ef-word") || mentionsWords();
   return new Describer(styles.text, new FilmFrames(rate, count), countsWords).describe();
@@ -146,7 +148,8 @@ class Describer {
     const start = JSON.stringify([document.compatMode, scrollX, scrollY]);
     const page = [start, ...this.node(document.documentElement, addresses)];
     const { styles, captionAddresses } = this;
-    return { obstacle: "", styles, page, addresses, captionAddresses };
+    const functions = functionsIn(document.documentElement);
+    return { obstacle: "", styles, functions, page, addresses, captionAddresses };
   }
 
   private node(node: Node, addresses: string[]): Described[] {
@@ -230,6 +233,15 @@ function boxOf(element: TimedElement): number[] {
   if (timeTree.find(element)?.parent !== null) return [];
   const { left, top, width, height } = element.getBoundingClientRect();
   return [left, top, width, height];
+}
+
+/** Inline styles and attributes such as `filter="url(…)"` and `srcset`. */
+function functionsIn(root: Element): string {
+  return [root, ...root.querySelectorAll("*")]
+    .flatMap((element) => [...element.attributes])
+    .filter(({ name, value }) => /\(/u.test(value) || /srcset$/iu.test(name))
+    .map(({ value }) => value)
+    .join("\n");
 }
 
 function addressesOf(element: Element): string[] {

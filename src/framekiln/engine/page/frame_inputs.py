@@ -8,10 +8,12 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from framekiln.engine.film_plan import FilmSlice
+
+_LONG: Final = 200
 
 
 @dataclass
@@ -22,48 +24,61 @@ class _Seen:
     hidden_addresses: set[str] = field(default_factory=set)
 
 
-@dataclass(frozen=True)
 class FrameInputs:
     """The description of a page that was loaded, and for which no frame was drawn."""
 
-    description: dict[str, Any]
-
-    @property
-    def obstacle(self) -> str | None:
+    def __init__(self, description: dict[str, Any]) -> None:
+        self._styles: str = description["styles"] + description["functions"]
+        self._page = [_shortened(part) for part in (description["styles"], *description["page"])]
+        self._addresses = frozenset(description["addresses"])
+        self._caption_addresses = frozenset(description["captionAddresses"])
+        self._in_styles: dict[str, bool] = {}
+        self.obstacle: str | None = description["obstacle"] or None
         """Why all of the page counts for each slice, if so."""
-        return self.description["obstacle"] or None
 
     def digest(self, slice_: FilmSlice) -> tuple[str, frozenset[str]]:
         """Return a digest of what counts for a slice, and addresses of sources that do not."""
-        seen = _Seen(set(self.description["addresses"]))
-        sums = hashlib.sha256(self.description["styles"].encode())
-        for text in self._texts(self.description["page"], slice_, seen):
+        seen = _Seen(set(self._addresses))
+        sums = hashlib.sha256()
+        for text in _texts(self._page, slice_, seen):
             sums.update(f"{len(text)} {text}\n".encode())
-        unused = seen.hidden_addresses | set(self.description["captionAddresses"])
+        unused = seen.hidden_addresses | self._caption_addresses
         others = frozenset(each for each in unused - seen.addresses if not self._is_in_styles(each))
         return sums.hexdigest(), others
 
-    def _texts(self, parts: list[Any], slice_: FilmSlice, seen: _Seen) -> Iterator[str]:
-        for part in parts:
-            if isinstance(part, str):
-                yield part
-                continue
-            yield part["hidden"]
-            if _is_hidden(part["frames"], slice_):
-                yield "hidden"
-                seen.hidden_addresses.update(_all_addresses(part))
-                continue
-            seen.addresses.update(part["addresses"])
-            yield part["shown"]
-            yield from _captions(part["captions"], slice_)
-            yield from self._texts(part["inside"], slice_, seen)
-            yield "end"
-
     def _is_in_styles(self, address: str) -> bool:
         """Return whether styles may name the same source; they may write its address otherwise."""
-        styles = self.description["styles"]
-        name = PurePosixPath(urlsplit(address).path).name
-        return "\\" in styles or not name or name in styles or unquote(name) in styles
+        if address not in self._in_styles:
+            name = PurePosixPath(urlsplit(address).path).name
+            is_unclear = "\\" in self._styles or not name
+            is_named = name in self._styles or unquote(name) in self._styles
+            self._in_styles[address] = is_unclear or is_named
+        return self._in_styles[address]
+
+
+def _shortened(part: Any) -> Any:
+    """Return a part with digests instead of long texts: each is read again for each slice."""
+    if isinstance(part, str):
+        return part if len(part) < _LONG else hashlib.sha256(part.encode()).hexdigest()
+    return {**part, "inside": [_shortened(inner) for inner in part["inside"]]}
+
+
+def _texts(parts: list[Any], slice_: FilmSlice, seen: _Seen) -> Iterator[str]:
+    """Yield what counts for a slice."""
+    for part in parts:
+        if isinstance(part, str):
+            yield part
+            continue
+        yield part["hidden"]
+        if _is_hidden(part["frames"], slice_):
+            yield "hidden"
+            seen.hidden_addresses.update(_all_addresses(part))
+            continue
+        seen.addresses.update(part["addresses"])
+        yield part["shown"]
+        yield from _captions(part["captions"], slice_)
+        yield from _texts(part["inside"], slice_, seen)
+        yield "end"
 
 
 def _is_hidden(frames: list[int] | None, slice_: FilmSlice) -> bool:
