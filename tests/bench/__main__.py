@@ -15,6 +15,7 @@ from framekiln.engine.film_order import PageMethod
 from tests.bench.api import measure_api, print_api
 from tests.bench.bulk import measure_bulk, print_bulk
 from tests.bench.composed import measure_composed, print_composed
+from tests.bench.dashboards import measure_dashboards, print_dashboards
 from tests.bench.layers import measure_layers, print_layers
 from tests.bench.neighbours import measure_neighbours, print_neighbours, slow_neighbours
 from tests.bench.pipelines import measure_pipelines, print_pipelines
@@ -72,6 +73,7 @@ GROUPS: dict[str, tuple[Callable[[int], list[Any]], Callable[[list[Any]], None]]
     "api": (lambda _frames: measure_api(), print_api),
     "bulk": (lambda _frames: measure_bulk(), print_bulk),
     "presets": (lambda _frames: measure_presets(), print_presets),
+    "dashboards": (lambda _frames: measure_dashboards(), print_dashboards),
     "neighbours": (lambda _frames: measure_neighbours(), print_neighbours),
 }
 

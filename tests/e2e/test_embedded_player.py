@@ -14,6 +14,7 @@ from tests.support.browser_tab import BrowserTab, open_tab
 from tests.support.clips import Clip, make_clip
 from tests.support.receiver import Answer, ReceivedRequest, Receiver
 from tests.support.service import Account
+from tests.support.studio_tab import StudioTab
 from tests.support.timeouts import TIMEOUT_S
 
 CLIP = Clip(duration_s=Fraction(3))
@@ -42,9 +43,10 @@ class PlayerPage(Receiver):
             return Answer(404)
         attributes = " ".join(f'{name}="{value}"' for name, value in self.attributes.items())
         html = (
-            f'<!doctype html><script type="module" src="{self._script}"></script>'
+            '<!doctype html><html lang="en"><title>A page</title>'
+            f'<script type="module" src="{self._script}"></script>'
             # Small enough that all of it is in the window.
-            f'<framekiln-player {attributes} style="width: 400px"></framekiln-player>'
+            f'<framekiln-player {attributes} style="width: 360px"></framekiln-player>'
         )
         return Answer(body=html.encode(), headers={"Content-Type": "text/html"})
 
@@ -130,6 +132,11 @@ def test_a_film_has_captions_thumbnails_waveform_and_keys(
         f"(({{width, height}}) => [width, height])({SHADOW}.querySelector('.preview canvas'))"
     )
     assert pixels == [160, 160 * CLIP.height // CLIP.width]
+    studio = StudioTab(tab, "")
+    for width, is_dark in ((1440, False), (390, True)):
+        studio.look(width=width, is_dark=is_dark)
+        assert tab.run("document.documentElement.scrollWidth <= innerWidth")
+        assert studio.accessibility_problems() == []
 
 
 def test_a_stream_is_played_with_hls(

@@ -16,6 +16,7 @@ import pytest
 from tests.e2e.conftest import IN_THIS_PROCESS, processes_under
 from tests.support.browser_tab import BrowserTab, open_tab
 from tests.support.looks import decode_frames
+from tests.support.studio_tab import StudioTab, check_page
 from tests.support.timeouts import TIMEOUT_S
 
 # Frame n has the red n * 10; the data decide the blue.
@@ -171,12 +172,11 @@ def test_the_page_reports_no_errors(page: PreviewPage) -> None:
     assert page.tab.said == []
 
 
-def test_nothing_is_wider_than_a_telephone(page: PreviewPage) -> None:
-    page.tab.look_like(390, 844, "dark")
-    page.wait("innerWidth === 390")
-    # A scroll bar takes some of the width.
-    assert page.tab.run("document.documentElement.scrollWidth") <= 390
-    page.tab.look_like(1440, 900, "light")
+def test_the_page_fits_and_is_accessible(page: PreviewPage) -> None:
+    studio = StudioTab(page.tab, "")
+    check_page(studio)
+    assert studio.unreachable_by_tab() == []
+    assert studio.errors == []
 
 
 def test_killed_it_leaves_no_browser(tmp_path: Path) -> None:

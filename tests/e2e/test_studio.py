@@ -175,7 +175,7 @@ def test_names_and_values_of_a_config_are_completed(studio: StudioTab) -> None:
     accept(studio)
     studio.wait(f'{editor}.textContent.includes(\'"image", "onError": }}\')')
     studio.tab.press('"')
-    studio.wait(f"{offered}.join() === 'fail,skip,placeholder'")
+    studio.wait(f"{offered}.join() === 'fail,placeholder,skip'")
     studio.tab.press("s")
     studio.wait(f"{offered}[0] === 'skip'")
     accept(studio)
@@ -220,6 +220,7 @@ def test_a_table_with_a_wrong_row_is_refused_and_a_right_one_makes_videos(
     choose_file(studio, "rows.csv", b"name\nAda\nGrace\n")
     studio.wait_text("complete: 100 % of 2 rows")
     studio.wait("document.querySelectorAll('[aria-label=Rows] .status.good').length === 2")
+    check_page(studio)
 
 
 def edit_the_template(studio: StudioTab, account: Account, template_id: str) -> None:
@@ -245,6 +246,7 @@ def edit_the_template(studio: StudioTab, account: Account, template_id: str) -> 
     check_page(studio)
     studio.click("Save as a new version")
     studio.wait_text("Source of version 2")
+    studio.fill("name", "Ada")
     studio.fill("colour", "#00a03c")
     studio.wait(IS_GREEN)
     check_page(studio)
@@ -304,6 +306,7 @@ def edit_the_graph(studio: StudioTab) -> None:
         "!!document.querySelector('.editor').shadowRoot.querySelector('.cm-lint-marker-error')"
     )
     check_page(studio)
+    assert studio.unreachable_by_tab() == []
     arrows = "document.querySelectorAll('.graph path').length"
     assert studio.run(arrows) == 2
     # From the first step to the third; the second time the arrow goes.
@@ -427,6 +430,19 @@ def test_names_of_strangers_are_text_and_never_run(studio: StudioTab, account: A
     assert studio.run("document.querySelector('body > pre') !== null")
 
 
+def test_lists_follow_the_events_of_the_service(studio: StudioTab, account: Account) -> None:
+    """Without any timer that asks again."""
+    timers = {"source": "window.setInterval = () => { throw new Error('a timer asks'); }"}
+    added = studio.tab.call("Page.addScriptToEvaluateOnNewDocument", **timers)
+    studio.open("/studio/renders")
+    studio.wait("document.querySelectorAll('[aria-label=Renders] a').length > 0")
+    body = {"html": GREEN_PAGE, "duration_ms": 100}
+    render = account.http.post("/api/v1/renders", json=body).json()
+    row = f"document.querySelector('a[href$=\"{render['id']}\"]')?.closest('[role=row], tr')"
+    studio.wait(f"!!{row}?.querySelector('.status.good')")
+    studio.tab.call("Page.removeScriptToEvaluateOnNewDocument", **added)
+
+
 def test_a_lost_connection_is_shown_and_mends_itself(studio: StudioTab, account: Account) -> None:
     studio.open("/")
     studio.wait_text("Log out")
@@ -446,10 +462,39 @@ def test_a_page_fits_is_accessible_and_logs_no_error(studio: StudioTab, path: st
     check_page(studio)
 
 
+def test_details_fit_are_accessible_and_log_no_error(studio: StudioTab, account: Account) -> None:
+    """Of what the tests before have made; those that they have looked at are left out."""
+    steps = {"steps": {"ok": {"type": "review", "with": {"instructions": "May it be shown?"}}}}
+    pipeline = account.http.post("/api/v1/pipelines", json={"name": "look", "definition": steps})
+    files = account.http.get("/api/v1/files").json()["files"]
+    rabbit = next(each["id"] for each in files if each["filename"] == "rabbit.mp4")
+    body = {"pipeline_id": pipeline.json()["id"], "file_id": rabbit}
+    account.http.post("/api/v1/pipeline-runs", json=body)
+    [review] = studio.poll(
+        lambda: account.http.get("/api/v1/pipeline-reviews").json()["reviews"], "no task was opened"
+    )
+    [video, *_] = account.http.get("/v2/videos").json()["data"]
+    [webhook] = account.http.get("/api/v1/webhooks").json()["webhooks"]
+    for path, shown in (
+        (f"videos/{video['id']}", "document.querySelector('video')?.readyState >= 2"),
+        (f"files/{rabbit}", "!!document.querySelector('canvas.waveform')"),
+        (f"pipelines/{pipeline.json()['id']}", "!!document.querySelector('svg')"),
+        (f"webhooks/{webhook['id']}", "document.body.innerText.includes('93.184.215.14')"),
+        (f"reviews/{review['id']}", "!!document.querySelector('img.review-picture')?.complete"),
+    ):
+        studio.open(f"/studio/{path}")
+        studio.wait(shown)
+        check_page(studio)
+
+
 def test_another_organization_sees_nothing_of_it(studio: StudioTab, account: Account) -> None:
     [render, *_] = account.http.get("/api/v1/renders").json()["renders"]
     with account.service.open_account("other") as other, open_tab() as tab:
         stranger = StudioTab(tab, account.url)
+        stranger.open("/")
+        stranger.wait_text("Log in")
+        check_page(stranger)
+        assert stranger.unreachable_by_tab() == []
         stranger.open(other.login_link())
         stranger.wait_text("Log out")
         stranger.open(f"/studio/renders/{render['id']}")

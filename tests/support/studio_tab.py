@@ -154,8 +154,8 @@ class StudioTab:
         """Press Tab until the focus is where it began; return what never had it."""
         self.run("document.activeElement?.blur(); window.__reached = new Set(); 0")
         step = (
-            "(() => { const now = document.activeElement; const isNew = now !== document.body"
-            " && !__reached.has(now); __reached.add(now); return isNew || !!now.shadowRoot; })()"
+            "(() => { const now = document.activeElement; const isNew = !__reached.has(now);"
+            " __reached.add(now); return isNew || !!now.shadowRoot; })()"
         )
         for _ in range(MAX_TABS):
             self.press("Tab", windowsVirtualKeyCode=9)

@@ -27,6 +27,8 @@ export function Editor(properties: Properties): JSX.Element {
   const handle = useRef<EditorHandle | null>(null);
   const change = useRef(onChange);
   change.current = onChange;
+  /** What was typed and has not come back as `value` yet: setting it would undo what followed. */
+  const reported = useRef<string[]>([]);
   const latest = useRef({ value, marks });
   latest.current = { value, marks };
   useEffect(() => {
@@ -39,7 +41,10 @@ export function Editor(properties: Properties): JSX.Element {
       handle.current = openEditor(
         root,
         { language, label, schema, value: latest.current.value },
-        (text) => change.current(text),
+        (text) => {
+          reported.current.push(text);
+          change.current(text);
+        },
       );
       handle.current.mark(latest.current.marks);
     });
@@ -49,7 +54,11 @@ export function Editor(properties: Properties): JSX.Element {
       handle.current = null;
     };
   }, [language, label, schema]);
-  useEffect(() => handle.current?.set(value), [value]);
+  useEffect(() => {
+    const place = reported.current.lastIndexOf(value);
+    reported.current = place < 0 ? [] : reported.current.slice(place + 1);
+    if (place < 0) handle.current?.set(value);
+  }, [value]);
   useEffect(() => handle.current?.mark(marks), [marks]);
   return <div ref={host} class="editor" />;
 }
