@@ -11,6 +11,13 @@ import pytest
 from framekiln.studio import assets
 from tests.support.browser_tab import open_tab
 from tests.support.service import Account
+from tests.support.studio_jobs import (
+    IS_GREEN,
+    accept,
+    choose_file,
+    edit_the_graph,
+    edit_the_template,
+)
 from tests.support.studio_tab import StudioTab, check_page
 
 ROOT = Path(__file__).parents[2]
@@ -39,13 +46,6 @@ HARMFUL_IMAGE = "<img src=x onerror=window.__harmed=1>"
 HARM = f"{HARMFUL_IMAGE}<script>window.__harmed=1</script>"
 # What a page says goes to warnings and to the console of its render.
 HARMFUL_PAGE = f"<body><script>console.error({json.dumps(HARMFUL_IMAGE)})</script>"
-# The upper left corner of the frame that is shown.
-IS_GREEN = (
-    "(() => { const image = document.querySelector('img.film'); if (!image?.naturalWidth)"
-    " return false; const canvas = new OffscreenCanvas(1, 1); const it = canvas.getContext"
-    "('2d'); it.drawImage(image, 0, 0); const [r, g, b] = it.getImageData(0, 0, 1, 1)"
-    ".data; return g > 140 && r < 20 && b < 80; })()"
-)
 GREEN_PAGE = '<body style="margin: 0; background: rgb(0, 160, 60)">'
 
 
@@ -183,15 +183,6 @@ def test_names_and_values_of_a_config_are_completed(studio: StudioTab) -> None:
     studio.click("Start again")
 
 
-def accept(studio: StudioTab) -> None:
-    """Accept the first completion; in its first moment the editor takes Enter for a new line."""
-    first = "document.querySelector('.editor').shadowRoot.querySelector('[aria-selected] > *')"
-    studio.wait(f"!!{first}")
-    studio.run(
-        f"{first}.dispatchEvent(new MouseEvent('mousedown', {{bubbles: true, cancelable: true}}))"
-    )
-
-
 def test_a_template_has_a_form_and_says_what_is_wrong_at_the_field(
     studio: StudioTab, account: Account
 ) -> None:
@@ -221,40 +212,6 @@ def test_a_table_with_a_wrong_row_is_refused_and_a_right_one_makes_videos(
     studio.wait_text("complete: 100 % of 2 rows")
     studio.wait("document.querySelectorAll('[aria-label=Rows] .status.good').length === 2")
     check_page(studio)
-
-
-def edit_the_template(studio: StudioTab, account: Account, template_id: str) -> None:
-    """Make a second version whose mistakes are marked, and look at both."""
-    studio.click("Edit")
-    studio.wait("document.querySelector('img.film')?.naturalWidth > 0")
-    path = f"/v2/templates/{template_id}/versions"
-    source = account.http.get(f"{path}/1").json()["data"]
-    body = {name: source[name] for name in ("inputs", "default_values", "config")}
-    wrong = {**body["config"], "duration": "never"}
-    studio.write(json.dumps({"name": "Green", **body, "config": wrong}, indent=1))
-    studio.wait("document.querySelector('[role=alert]')?.textContent.includes('duration')")
-    studio.wait(
-        "!!document.querySelector('.editor').shadowRoot.querySelector('.cm-lint-marker-error')"
-    )
-    inputs = {**body["inputs"], "colour": "required|color"}
-    right = {**body["config"], "backgroundColor": "{{ colour }}"}
-    changed = {"name": "Green", "inputs": inputs, "default_values": {"colour": "#ff0000"}}
-    studio.write(json.dumps({**changed, "config": right}, indent=1))
-    studio.fill("colour", "#00a03c")
-    studio.fill("name", "Ada")
-    studio.wait(IS_GREEN)
-    check_page(studio)
-    studio.click("Save as a new version")
-    studio.wait_text("Source of version 2")
-    studio.fill("name", "Ada")
-    studio.fill("colour", "#00a03c")
-    studio.wait(IS_GREEN)
-    check_page(studio)
-    studio.choose("Version", "1")
-    studio.wait_text("Source of version 1")
-    studio.wait(f"document.querySelector('img.film')?.naturalWidth > 0 && !{IS_GREEN}")
-    versions = [each["name"] for each in account.http.get(path).json()["data"]]
-    assert versions == ["Green", "Greeting"]
 
 
 def test_an_uploaded_file_is_played_with_its_waveform(studio: StudioTab) -> None:
@@ -290,37 +247,6 @@ def test_a_pipeline_is_drawn_run_and_followed(studio: StudioTab) -> None:
     studio.click("Run again")
     studio.wait(f"location.pathname !== {json.dumps(first)}")
     studio.wait("document.querySelectorAll('.waterfall .bar.good').length === 2")
-
-
-def edit_the_graph(studio: StudioTab) -> None:
-    """Add a step, set it wrongly, and delete it, and connect two."""
-    studio.run("document.querySelectorAll('.graph g')[1].focus()")
-    studio.press("Enter")
-    studio.choose("Type of a new step", "sample_frames")
-    studio.click("Add step after cuts")
-    studio.wait("document.querySelector('svg').ariaLabel === 'Steps: facts, cuts, sample_frames'")
-    studio.fill("Settings (with), as JSON", '{"every": 1}')
-    studio.wait("document.querySelector('[aria-label=Issues]')?.textContent.includes('every')")
-    studio.wait("!!document.querySelector('.graph .selected .wrong')")
-    studio.wait(
-        "!!document.querySelector('.editor').shadowRoot.querySelector('.cm-lint-marker-error')"
-    )
-    check_page(studio)
-    assert studio.unreachable_by_tab() == []
-    arrows = "document.querySelectorAll('.graph path').length"
-    assert studio.run(arrows) == 2
-    # From the first step to the third; the second time the arrow goes.
-    for count in (3, 2):
-        studio.drag(
-            "document.querySelectorAll('.graph g')[0]", "document.querySelectorAll('.graph g')[2]"
-        )
-        studio.wait(f"{arrows} === {count}")
-    studio.run("document.querySelector('fieldset input:not(:checked)').click()")
-    studio.wait(f"{arrows} === 3")
-    studio.run("document.querySelectorAll('.graph g')[2].focus()")
-    studio.press("Delete")
-    studio.wait("document.querySelector('svg').ariaLabel === 'Steps: facts, cuts'")
-    studio.wait("!document.querySelector('[aria-label=Issues]')")
 
 
 def test_a_batch_runs_a_pipeline_over_files(studio: StudioTab) -> None:
@@ -547,14 +473,3 @@ def test_a_reviewer_joins_by_a_link_and_sees_only_reviews(
     studio.wait("![...document.querySelectorAll('button')].some((it) => it.textContent === 'Save')")
     role = "document.querySelector('[aria-label=\"Role of grace@example.org\"]').value"
     assert studio.run(role) == "member"
-
-
-def choose_file(studio: StudioTab, name: str, content: bytes) -> None:
-    """Put a file into the page's file input, as a person who chooses one."""
-    studio.wait("!!document.querySelector('input[type=file]')")
-    studio.run(
-        f"(() => {{ const bytes = new Uint8Array({json.dumps(list(content))});"
-        f" const list = new DataTransfer(); list.items.add(new File([bytes], {json.dumps(name)}));"
-        " const input = document.querySelector('input[type=file]'); input.files = list.files;"
-        " input.dispatchEvent(new Event('change', {bubbles: true})); })()"
-    )

@@ -1,0 +1,99 @@
+"""What tests of the studio do on several pages, and on the larger ones."""
+
+import json
+
+from tests.support.service import Account
+from tests.support.studio_tab import StudioTab, check_page
+
+# The upper left corner of the frame that is shown.
+IS_GREEN = (
+    "(() => { const image = document.querySelector('img.film'); if (!image?.naturalWidth)"
+    " return false; const canvas = new OffscreenCanvas(1, 1); const it = canvas.getContext"
+    "('2d'); it.drawImage(image, 0, 0); const [r, g, b] = it.getImageData(0, 0, 1, 1)"
+    ".data; return g > 140 && r < 20 && b < 80; })()"
+)
+
+
+def accept(studio: StudioTab) -> None:
+    """Accept the first completion; in its first moment the editor takes Enter for a new line."""
+    first = "document.querySelector('.editor').shadowRoot.querySelector('[aria-selected] > *')"
+    studio.wait(f"!!{first}")
+    studio.run(
+        f"{first}.dispatchEvent(new MouseEvent('mousedown', {{bubbles: true, cancelable: true}}))"
+    )
+
+
+def edit_the_template(studio: StudioTab, account: Account, template_id: str) -> None:
+    """Make a second version whose mistakes are marked, and look at both."""
+    studio.click("Edit")
+    studio.wait("document.querySelector('img.film')?.naturalWidth > 0")
+    path = f"/v2/templates/{template_id}/versions"
+    source = account.http.get(f"{path}/1").json()["data"]
+    body = {name: source[name] for name in ("inputs", "default_values", "config")}
+    wrong = {**body["config"], "duration": "never"}
+    studio.write(json.dumps({"name": "Green", **body, "config": wrong}, indent=1))
+    studio.wait("document.querySelector('[role=alert]')?.textContent.includes('duration')")
+    studio.wait(
+        "!!document.querySelector('.editor').shadowRoot.querySelector('.cm-lint-marker-error')"
+    )
+    inputs = {**body["inputs"], "colour": "required|color"}
+    right = {**body["config"], "backgroundColor": "{{ colour }}"}
+    changed = {"name": "Green", "inputs": inputs, "default_values": {"colour": "#ff0000"}}
+    studio.write(json.dumps({**changed, "config": right}, indent=1))
+    studio.fill("colour", "#00a03c")
+    studio.fill("name", "Ada")
+    studio.wait(IS_GREEN)
+    check_page(studio)
+    studio.click("Save as a new version")
+    studio.wait_text("Source of version 2")
+    studio.fill("name", "Ada")
+    studio.fill("colour", "#00a03c")
+    studio.wait(IS_GREEN)
+    check_page(studio)
+    studio.choose("Version", "1")
+    studio.wait_text("Source of version 1")
+    studio.wait(f"document.querySelector('img.film')?.naturalWidth > 0 && !{IS_GREEN}")
+    versions = [each["name"] for each in account.http.get(path).json()["data"]]
+    assert versions == ["Green", "Greeting"]
+
+
+def edit_the_graph(studio: StudioTab) -> None:
+    """Add a step, set it wrongly, and delete it, and connect two."""
+    studio.run("document.querySelectorAll('.graph g')[1].focus()")
+    studio.press("Enter")
+    studio.choose("Type of a new step", "sample_frames")
+    studio.click("Add step after cuts")
+    studio.wait("document.querySelector('svg').ariaLabel === 'Steps: facts, cuts, sample_frames'")
+    studio.fill("Settings (with), as JSON", '{"every": 1}')
+    studio.wait("document.querySelector('[aria-label=Issues]')?.textContent.includes('every')")
+    studio.wait("!!document.querySelector('.graph .selected .wrong')")
+    studio.wait(
+        "!!document.querySelector('.editor').shadowRoot.querySelector('.cm-lint-marker-error')"
+    )
+    check_page(studio)
+    assert studio.unreachable_by_tab() == []
+    arrows = "document.querySelectorAll('.graph path').length"
+    assert studio.run(arrows) == 2
+    # From the first step to the third; the second time the arrow goes.
+    for count in (3, 2):
+        studio.drag(
+            "document.querySelectorAll('.graph g')[0]", "document.querySelectorAll('.graph g')[2]"
+        )
+        studio.wait(f"{arrows} === {count}")
+    studio.run("document.querySelector('fieldset input:not(:checked)').click()")
+    studio.wait(f"{arrows} === 3")
+    studio.run("document.querySelectorAll('.graph g')[2].focus()")
+    studio.press("Delete")
+    studio.wait("document.querySelector('svg').ariaLabel === 'Steps: facts, cuts'")
+    studio.wait("!document.querySelector('[aria-label=Issues]')")
+
+
+def choose_file(studio: StudioTab, name: str, content: bytes) -> None:
+    """Put a file into the page's file input, as a person who chooses one."""
+    studio.wait("!!document.querySelector('input[type=file]')")
+    studio.run(
+        f"(() => {{ const bytes = new Uint8Array({json.dumps(list(content))});"
+        f" const list = new DataTransfer(); list.items.add(new File([bytes], {json.dumps(name)}));"
+        " const input = document.querySelector('input[type=file]'); input.files = list.files;"
+        " input.dispatchEvent(new Event('change', {bubbles: true})); })()"
+    )
