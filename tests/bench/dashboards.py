@@ -131,9 +131,13 @@ def _open_dashboards(url: str, keys: list[str]) -> Iterator[_Streams]:
             base_url=url,
             headers={"Authorization": f"Bearer {key}"},
             timeout=None,
-            limits=httpx.Limits(max_connections=STREAMS_PER_KEY),
+            # One address may have 200 connections.
+            transport=httpx.HTTPTransport(
+                local_address=f"127.0.0.{number}",
+                limits=httpx.Limits(max_connections=STREAMS_PER_KEY),
+            ),
         )
-        for key in keys
+        for number, key in enumerate(keys, start=2)
     ]
     threads = [
         threading.Thread(target=streams.follow, args=(clients[number % len(clients)],), daemon=True)

@@ -164,7 +164,9 @@ class StudioTab:
         found: list[str] = self.run(
             "[...document.querySelectorAll('a[href], button, input, select, textarea, summary,"
             " [role=button], [role=slider], .editor')].filter((each) => each.checkVisibility()"
-            " && !each.disabled && each.type !== 'file' && !__reached.has(each))"
+            " && !each.disabled && each.type !== 'file' && !__reached.has(each)"
+            # Arrow keys go to the other tabs of a row.
+            " && !each.matches('[role=tab][aria-selected=false]'))"
             ".map((each) => each.outerHTML.slice(0, 200))"
         )
         return found
@@ -188,6 +190,7 @@ def check_page(studio: StudioTab) -> None:
         # The corner is never covered by a film.
         brightness = np.asarray(picture)[2, 2].mean()
         assert brightness < 90 if is_dark else brightness > 160
-        assert studio.run("document.documentElement.scrollWidth <= innerWidth")
+        assert studio.run("document.documentElement.scrollWidth <= innerWidth"), width
         has_all = (width == 1440) is not is_dark
-        assert studio.accessibility_problems(() if has_all else ("color-contrast",)) == []
+        problems = studio.accessibility_problems(() if has_all else ("color-contrast",))
+        assert problems == [], (width, is_dark, problems)

@@ -14,20 +14,22 @@ export function Timeline({ composition, playback }: Properties): JSX.Element {
   return (
     <section class="timeline" aria-label="Timeline">
       <Ruler composition={composition} playback={playback} />
-      <div class="tracks" role="list" aria-label="Tracks">
-        {composition.tracks.map((track, index) => (
-          <TrackRow
-            key={`${index} ${track.name}`}
-            track={track}
-            isFirst={index === 0}
-            composition={composition}
-            playback={playback}
-          />
-        ))}
-        {composition.tracks.length === 0 && (
-          <p class="quiet">No timed elements: the whole page is one picture that moves.</p>
-        )}
-      </div>
+      {composition.tracks.length === 0 && (
+        <p class="tracks quiet">No timed elements: the whole page is one picture that moves.</p>
+      )}
+      {composition.tracks.length > 0 && (
+        <div class="tracks" role="list" aria-label="Tracks">
+          {composition.tracks.map((track, index) => (
+            <TrackRow
+              key={`${index} ${track.name}`}
+              track={track}
+              isFirst={index === 0}
+              composition={composition}
+              playback={playback}
+            />
+          ))}
+        </div>
+      )}
     </section>
   );
 }
