@@ -11,21 +11,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import pytest
 import typer
 from jsonschema_rs import Draft202012Validator
 
-from framekiln.api.app import create_app
 from framekiln.cli import app
 from framekiln.composition.layers.config_json import read_config
 from framekiln.pipelines.services.pipelines import read_definition
 from framekiln.pipelines.steps import STEP_TYPES
-from framekiln.services import Services
+from tests.support.api_document import api_document
 from tests.support.timeouts import TIMEOUT_S
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,17 +101,11 @@ def commands_named(name: str) -> list[tuple[str, list[str]]]:
     return found
 
 
-@cache
-def openapi() -> dict[str, Any]:
-    # No service is needed to describe the routes.
-    return create_app(cast(Services, None)).openapi()
-
-
 def route(method: str, path: str) -> dict[str, Any] | None:
     """Return the route of a request; one without placeholders first."""
-    for template in sorted(openapi()["paths"], key=lambda each: each.count("{")):
+    for template in sorted(api_document()["paths"], key=lambda each: each.count("{")):
         pattern = re.sub(r"\{[^}]+\}", "[^/]+", template.replace(".", r"\."))
-        operation = openapi()["paths"][template].get(method)
+        operation = api_document()["paths"][template].get(method)
         if operation is not None and re.fullmatch(pattern, path):
             return dict(operation)
     return None
@@ -266,7 +258,7 @@ def test_bodies_of_requests_are_valid() -> None:
         schema = content.get("application/json", {}).get("schema")
         if schema is None or body[:1] not in ("{", "[") or "$(cat " in body:
             continue
-        whole = {**schema, "components": openapi()["components"]}
+        whole = {**schema, "components": api_document()["components"]}
         # What the shell puts in is a number here: where it is text, it is in quotes.
         value = json.loads(re.sub(r"\$\([^)]*\)", "1", body))
         found = Draft202012Validator(whole).iter_errors(value)

@@ -4,15 +4,13 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Iterator
-from typing import cast
 
 import pytest
 
 import framekiln
-from framekiln.api.app import create_app
 from framekiln.api.remedies import REMEDIES, remedy_of_kind
 from framekiln.kit.errors import FramekilnError, InvalidInput
-from framekiln.services import Services
+from tests.support.api_document import api_document
 from tests.unit.client.described_service import operations_of
 
 LOCAL = "raised at a command line or in a client, where the message says what to do"
@@ -58,7 +56,7 @@ def test_remedies_are_sentences_about_existing_codes(kinds: set[type[FramekilnEr
 def test_routes_in_remedies_exist() -> None:
     named = set(re.findall(r"\b(?:GET|POST|DELETE) /[\w/{}.-]+\b[}]?", " ".join(REMEDIES.values())))
     assert len(named) > 20
-    assert named - operations_of(create_app(cast(Services, None)).openapi()) == set()
+    assert named - operations_of(api_document()) == set()
 
 
 def test_invalid_input_has_no_remedy_but_its_message() -> None:

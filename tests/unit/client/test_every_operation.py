@@ -3,15 +3,14 @@
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import httpx
 import pytest
 
-from framekiln.api.app import create_app
 from framekiln.client import AsyncClient, Client
 from framekiln.client.operations import Listing, Operation
-from framekiln.services import Services
+from tests.support.api_document import api_document
 from tests.support.clips import Clip, make_clip
 from tests.unit.client.described_service import DescribedService, operations_of
 
@@ -93,7 +92,7 @@ STREAM = {"id": "f", "filename": "film.mp4", "tracks": [{**TRACK, "sha256": None
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    return create_app(cast(Services, None)).openapi()
+    return api_document()
 
 
 @pytest.fixture

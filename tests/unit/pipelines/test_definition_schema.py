@@ -6,16 +6,15 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import jsonschema_rs
 import pytest
 
-from framekiln.api.app import create_app
 from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.validation import validate
 from framekiln.pipelines.steps import STEP_TYPES
-from framekiln.services import Services
+from tests.support.api_document import api_document
 from tests.unit.pipelines.definitions import ENDPOINT_ID, endpoint
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -25,7 +24,7 @@ WHEN = {"path": "p.metadata.a", "op": "exists"}
 
 @cache
 def schema() -> Any:
-    published = create_app(cast(Services, None)).openapi()
+    published = api_document()
     reference = "#/components/schemas/PipelineDefinition"
     return jsonschema_rs.validator_for({"$ref": reference, "components": published["components"]})
 
