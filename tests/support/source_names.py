@@ -13,9 +13,16 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("src", "runtime", "scripts", "tests")
 # Where a path in a document may start.
 STARTS = (Path(), Path("src/framekiln"), Path("runtime"), Path("runtime/src"))
-WORD_FIELDS = {"name", "id", "attr", "arg", "value"}
 FOREIGN = {"node_modules", "dist", "__pycache__"}
 
+PROSE = re.compile(
+    # Docstrings: not what stands behind an open bracket or an operator.
+    r'''(?<![(,\[{=+]\n)^[ ]*r?"""[\s\S]*?"""'''
+    # Other strings, in which `#` begins no comment; and comments.
+    r'''|("""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|\#[^\n]*''',
+    re.MULTILINE,
+)
+CLASS = re.compile(r"^ *class (\w+)", re.MULTILINE)
 TS_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 WORD = re.compile(r"[A-Za-z_]\w*")
 CODE_SPAN = re.compile(r"`([^`\n]+)`")
@@ -45,7 +52,7 @@ def _unknown_in(span: str) -> Iterator[str]:
         known = _path_exists(span)
     elif place := FILE_OR_FOLDER.fullmatch(span):
         known = place[1] in identifiers()
-    elif (member := MEMBER.match(span)) and member[1] in _python_nodes()[1]:
+    elif (member := MEMBER.match(span)) and member[1] in _classes():
         known = member[2] in _members(member[1])
     else:
         yield from set(NAME.findall(span)) - identifiers()
@@ -71,36 +78,19 @@ def _sources(suffix: str) -> Iterator[Path]:
 
 
 @cache
-def _python_nodes() -> tuple[list[str], dict[str, list[ast.ClassDef]]]:
-    """All words of Python code, and its classes by name."""
-    words: list[str] = []
-    classes: dict[str, list[ast.ClassDef]] = {}
+def _classes() -> dict[str, list[Path]]:
+    """Where each class is defined."""
+    found: dict[str, list[Path]] = {}
     for path in _sources(".py"):
-        # Not `ast.walk`: there are a million nodes, and it takes half as long again.
-        left: list[ast.AST] = [ast.parse(path.read_text("utf-8"))]
-        while left:
-            node = left.pop()
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                # A docstring: for readers only.
-                continue
-            if isinstance(node, ast.ClassDef):
-                classes.setdefault(node.name, []).append(node)
-            _take_apart(node, words, left)
-    return words, classes
+        for name in CLASS.findall(path.read_text("utf-8")):
+            found.setdefault(name, []).append(path)
+    return found
 
 
-def _take_apart(node: ast.AST, words: list[str], nodes: list[ast.AST]) -> None:
-    """Add the words of a node itself, and the nodes below it."""
-    for field, value in vars(node).items():
-        if isinstance(value, str):
-            if field in WORD_FIELDS:
-                words.append(value)
-        elif isinstance(value, bytes):
-            words.append(value.decode("latin-1"))
-        elif isinstance(value, ast.AST):
-            nodes.append(value)
-        elif isinstance(value, list):
-            nodes.extend(each for each in value if isinstance(each, ast.AST))
+@cache
+def _class_nodes(path: Path) -> list[ast.ClassDef]:
+    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+    return [node for node in nodes if isinstance(node, ast.ClassDef)]
 
 
 @cache
@@ -108,7 +98,10 @@ def identifiers() -> frozenset[str]:
     """Every identifier, word of a string, and name of a module or package."""
     paths = [path for suffix in (".py", ".ts", ".c") for path in _sources(suffix)]
     found = {name for path in paths for name in (path.stem, path.parent.name)}
-    found.update(WORD.findall(" ".join(_python_nodes()[0])))
+    # Not parsed: a million nodes take ten seconds.
+    for path in _sources(".py"):
+        code = PROSE.sub(lambda each: each[1] or "", path.read_text("utf-8"))
+        found.update(WORD.findall(code))
     for path in _sources(".ts"):
         found.update(WORD.findall(TS_COMMENT.sub("", path.read_text("utf-8"))))
     return frozenset(found)
@@ -117,7 +110,9 @@ def identifiers() -> frozenset[str]:
 def _members(name: str) -> set[str]:
     """The members of a class and its bases, including fields."""
     found: set[str] = set()
-    for kind in _python_nodes()[1].get(name, []):
+    places = dict.fromkeys(_classes().get(name, []))
+    kinds = [kind for place in places for kind in _class_nodes(place) if kind.name == name]
+    for kind in kinds:
         for node in ast.walk(kind):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 found.add(node.name)
