@@ -104,9 +104,13 @@ class PostgresServer:
     def create_database(self, name: str, *, template: str = "template1") -> str:
         """Create a database and return its connection string."""
         with psycopg.connect(self.conninfo, autocommit=True) as connection:
+            # Since version 15 the default writes every page of the template to the log as well.
+            is_logged = connection.info.server_version >= 150_000
             connection.execute(
-                psycopg.sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
-                    psycopg.sql.Identifier(name), psycopg.sql.Identifier(template)
+                psycopg.sql.SQL("CREATE DATABASE {} TEMPLATE {} {}").format(
+                    psycopg.sql.Identifier(name),
+                    psycopg.sql.Identifier(template),
+                    psycopg.sql.SQL("STRATEGY file_copy" if is_logged else ""),
                 )
             )
         return self._conninfo(name)
