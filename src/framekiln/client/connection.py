@@ -4,7 +4,8 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import closing
-from typing import Any, Final, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import httpx
 
@@ -15,6 +16,9 @@ from framekiln.client.responses import (
     translate_transport_errors,
     whole_file,
 )
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 RETRY_WITHIN_S: Final = 120.0
 """How long a request is retried."""
@@ -40,7 +44,11 @@ class ServiceConnection:
         self.retry_within_s = retry_within_s
         self._sleep = sleep
         self._http = httpx.Client(
-            base_url=base_url, headers=_headers(api_key), timeout=_TIMEOUT, transport=transport
+            base_url=base_url,
+            headers=_headers(api_key),
+            timeout=_TIMEOUT,
+            transport=transport,
+            verify=_authorities(),
         )
 
     def close(self) -> None:
@@ -126,7 +134,11 @@ class AsyncServiceConnection:
         self.retry_within_s = retry_within_s
         self._sleep = sleep
         self._http = httpx.AsyncClient(
-            base_url=base_url, headers=_headers(api_key), timeout=_TIMEOUT, transport=transport
+            base_url=base_url,
+            headers=_headers(api_key),
+            timeout=_TIMEOUT,
+            transport=transport,
+            verify=_authorities(),
         )
 
     async def close(self) -> None:
@@ -199,10 +211,16 @@ class AsyncServiceConnection:
 def require_running(base_url: str) -> None:
     """Raise `ServiceUnreachable` immediately if the service does not respond."""
     with (
-        httpx.Client(base_url=base_url, timeout=_TIMEOUT) as http,
+        httpx.Client(base_url=base_url, timeout=_TIMEOUT, verify=_authorities()) as http,
         translate_transport_errors(http.base_url),
     ):
         raise_for_error(http.get("/healthz"))
+
+
+@cache
+def _authorities() -> "SSLContext":
+    """Return the certificate authorities to trust; reading them takes as long as ten requests."""
+    return httpx.create_ssl_context()
 
 
 def _headers(api_key: str | None) -> dict[str, str]:
