@@ -19,7 +19,7 @@ from tests.support.service import Account, Service, running_service
 DASHBOARDS = 200
 STREAMS_PER_KEY = 50
 """A user may open 100; each key stands for a user."""
-ROUNDS = 2
+ROUNDS = 3
 _FILM = (
     "<style>@keyframes move{to{transform:translateX(300px)}}"
     "div{width:90px;height:90px;background:teal;animation:move 8s linear}</style><div></div>"
