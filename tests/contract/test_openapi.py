@@ -123,7 +123,8 @@ ENDLESS = {"GET /api/v1/activity"}
 JUDGES = {"POST /api/v1/pipelines/validate"}
 # One route for configs and one for templates gets all fields of a config, the others these: to
 # make up the rest takes seconds, and all read configs alike.
-WHOLE_CONFIGS = {"POST /v2/videos/plan", "POST /v2/templates"}
+# A short config is often right, and the route of frames waits for a worker, which is not there.
+WHOLE_CONFIGS = {"POST /v2/videos/plan", "POST /v2/templates", "POST /v2/videos/frame"}
 CONFIG_FIELDS = ("layers", "duration", "dimensions")
 OPERATIONS = [each for each in described_operations() if each not in ENDLESS]
 
