@@ -131,6 +131,11 @@ class ReviewTab:
         size = np.array([CLIP.width, CLIP.height] * 2)
         return [list(np.array(each) / size) for each in self.tab.run(SHOWN)]
 
+    def wait_box(self, *sides: float) -> None:
+        """Wait for the only box to be here: the page draws after the event that moves it."""
+        expected = [pytest.approx(list(sides), abs=0.01)]
+        wait_for(lambda: self.boxes() == expected, f"the box is not at {sides}")
+
 
 def wait_for(ask: Callable[[], Any], what: str) -> Any:
     deadline = time.monotonic() + TIMEOUT_S
@@ -222,11 +227,11 @@ def test_what_a_reviewer_draws_is_stored_and_hidden(
     # A box is drawn, moved, resized and gets a second keyframe.
     page.drag((0.2, 0.2), (0.3, 0.3), (0.4, 0.4))
     page.wait("document.querySelectorAll('.review-box.selected.keyframe').length === 1")
-    assert page.boxes() == [pytest.approx([0.2, 0.2, 0.2, 0.2], abs=0.01)]
+    page.wait_box(0.2, 0.2, 0.2, 0.2)
     page.drag((0.3, 0.3), (0.35, 0.35), (0.5, 0.4))
-    assert page.boxes() == [pytest.approx([0.4, 0.3, 0.2, 0.2], abs=0.01)]
+    page.wait_box(0.4, 0.3, 0.2, 0.2)
     page.drag((0.6, 0.5), (0.65, 0.55), (0.7, 0.6))
-    assert page.boxes() == [pytest.approx([0.4, 0.3, 0.3, 0.3], abs=0.01)]
+    page.wait_box(0.4, 0.3, 0.3, 0.3)
     for _ in range(8):
         page.key(".")
     page.wait_frame(10)
@@ -291,7 +296,7 @@ def test_what_a_reviewer_draws_is_stored_and_hidden(
     times_ms = [float(NUMBERS[number] / CLIP.fps * 1000) for number in (2, 10)]
     assert [first["t_ms"], second["t_ms"]] == pytest.approx(times_ms, abs=0.002)
     # The film is closed to the link now.
-    assert page.tab.run("!document.querySelector('img.review-picture')")
+    page.wait("!document.querySelector('img.review-picture')")
     films = Films(clip, tmp_path / "redacted.mp4")
     check_hidden(account, decided, first, films)
     rendered = decode_frames(films.redacted)[5].rgb.astype(int)
@@ -331,6 +336,10 @@ def test_a_link_of_another_organization_logs_nobody_out_without_asking(
 ) -> None:
     made = account.http.post(f"/api/v1/pipeline-reviews/{task['id']}/links", json={})
     logged_in = "(document.querySelector('nav .who') !== null)"
+    browser.tab.open("about:blank")
+    browser.tab.open(made.json()["url"])
+    browser.wait_frame(0)
+    # A review link in the same browser hid the page that logs in.
     with shared_service.open_account("logged in elsewhere") as other:
         browser.tab.open("about:blank")
         browser.tab.open(other.login_link())

@@ -51,7 +51,9 @@ function App(): JSX.Element {
   useActivity(Boolean(session.value));
   if (place.value.page === "invitation") return <Current name="invitation" />;
   if (session.value === undefined) return <p class="login quiet">Loading…</p>;
-  if (session.value === null) return reviewLink.value ? <Reviewer /> : <Login />;
+  // Somebody with a review link can still follow a link that logs in.
+  const isReviewer = reviewLink.value !== null && place.value.page !== "login";
+  if (session.value === null) return isReviewer ? <Reviewer /> : <Login />;
   if (waitingLink.value !== null) return <OtherOrganization token={waitingLink.value} />;
   return (
     <div class="app">
