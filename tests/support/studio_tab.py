@@ -155,7 +155,9 @@ class StudioTab:
         self.run("document.activeElement?.blur(); window.__reached = new Set(); 0")
         step = (
             "(() => { const now = document.activeElement; const isNew = !__reached.has(now);"
-            " __reached.add(now); return isNew || !!now.shadowRoot; })()"
+            # Their parts have the focus one after the other.
+            " const hasParts = !!now.shadowRoot || now instanceof HTMLMediaElement;"
+            " __reached.add(now); return isNew || hasParts; })()"
         )
         for _ in range(MAX_TABS):
             self.press("Tab", windowsVirtualKeyCode=9)

@@ -25,7 +25,7 @@ const PARTS = `
     </div>
     <output class="time">0:00</output>
     <button class="mute" aria-label="Mute" aria-pressed="false"></button>
-    <button class="captions" aria-label="Captions" aria-pressed="false" hidden>CC</button>
+    <button class="captions" aria-label="CC: captions" aria-pressed="false" hidden>CC</button>
     <button class="full" aria-label="Full screen" aria-pressed="false"></button>
   </div>
 </div>`;
