@@ -137,7 +137,7 @@ class TemplateSourceAnswer(BaseModel):
     data: TemplateSourceInfo
 
 
-class TriedTemplateInfo(BaseModel):
+class CheckedTemplateInfo(BaseModel):
     """A template that is not stored."""
 
     data_schema: dict[str, Any] = Field(
@@ -148,10 +148,10 @@ class TriedTemplateInfo(BaseModel):
     )
 
 
-class TriedTemplateAnswer(BaseModel):
+class CheckedTemplateAnswer(BaseModel):
     """What became of a template that is not stored."""
 
-    data: TriedTemplateInfo
+    data: CheckedTemplateInfo
     warnings: list[dict[str, str]] = []
 
 

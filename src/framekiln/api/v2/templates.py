@@ -11,6 +11,8 @@ from framekiln.api.destination_bodies import (
     video_destinations,
 )
 from framekiln.api.v2.bodies import (
+    CheckedTemplateAnswer,
+    CheckedTemplateInfo,
     Deleted,
     RenderedData,
     RenderedTemplateAnswer,
@@ -20,8 +22,6 @@ from framekiln.api.v2.bodies import (
     TemplateList,
     TemplateSourceAnswer,
     TemplateVersionList,
-    TriedTemplateAnswer,
-    TriedTemplateInfo,
     template_info,
     template_source_info,
     template_version_info,
@@ -69,7 +69,7 @@ async def create_template(request: Request, caller: AuthenticatedCaller) -> Temp
     openapi_extra=CHECK_TEMPLATE,
     summary="Check a template without storing it",
 )
-async def check_template(request: Request, caller: AuthenticatedCaller) -> TriedTemplateAnswer:
+async def check_template(request: Request, caller: AuthenticatedCaller) -> CheckedTemplateAnswer:
     """Return the schema of its data and, if data is sent, the config that it becomes."""
     async with open_form(request) as form:
         new = NewTemplate(
@@ -79,12 +79,14 @@ async def check_template(request: Request, caller: AuthenticatedCaller) -> Tried
             default_values=await form.require_json("default_values"),
         )
         data = await form.json("data")
-    tried = await services_of(request).v2.templates.try_out(caller.organization.id, new, data)
+    checked = await services_of(request).v2.templates.check(caller.organization.id, new, data)
     extra: dict[str, Any] = {}
-    if tried.warnings:
-        extra["warnings"] = [warning.as_json() for warning in tried.warnings]
-    info = TriedTemplateInfo(data_schema=tried.schema, parsed_config=dict(tried.parsed_config))
-    return TriedTemplateAnswer(data=info, **extra)
+    if checked.warnings:
+        extra["warnings"] = [warning.as_json() for warning in checked.warnings]
+    info = CheckedTemplateInfo(
+        data_schema=checked.schema, parsed_config=dict(checked.parsed_config)
+    )
+    return CheckedTemplateAnswer(data=info, **extra)
 
 
 @router.put(

@@ -54,7 +54,7 @@ class RenderedTemplate:
 
 
 @dataclass(frozen=True)
-class TriedTemplate:
+class CheckedTemplate:
     """A template that is not stored: the schema of its data, and what it becomes with data."""
 
     schema: dict[str, Any]
@@ -155,19 +155,19 @@ class Templates:
         )
         return kept, checked.warnings
 
-    async def try_out(
+    async def check(
         self, organization_id: OrganizationId, new: NewTemplate, data: object | None
-    ) -> TriedTemplate:
+    ) -> CheckedTemplate:
         """Validate a template and fill it with data, if there are any; store nothing."""
         kept, warnings = await self._check(organization_id, new)
         schema = await self._threads.run(organization_id, lambda: template_schema(_opened(kept)))
         if data is None:
-            return TriedTemplate(schema, {}, warnings)
+            return CheckedTemplate(schema, {}, warnings)
         filled = await self._work.fill(organization_id, kept, data)
         await self._remote.require(organization_id, filled.remote)
         request = VideoRequest(config=filled.config, is_filled_template=True)
         accepted = await self._videos.validate(organization_id, request)
-        return TriedTemplate(schema, accepted.new.config, warnings + filled.warnings)
+        return CheckedTemplate(schema, accepted.new.config, warnings + filled.warnings)
 
     async def get_version(
         self, organization_id: OrganizationId, template_id: str, version: int | None
