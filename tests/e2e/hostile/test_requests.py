@@ -16,7 +16,7 @@ from tests.support.timeouts import TIMEOUT_S
 
 RENDERS = "/api/v1/renders"
 SLOW_CLIENTS = 100
-OBJECTS = b"[" + b"{}," * (8 << 20) + b"{}]"
+OBJECTS = b"[" + b"{}," * (7 << 20) + b"{}]"
 LOOP = "{% for i in (1..9000) %}{{ i | append: 'x' }}{% endfor %}"
 
 
