@@ -411,6 +411,9 @@ def test_details_fit_are_accessible_and_log_no_error(studio: StudioTab, account:
         studio.open(f"/studio/{path}")
         studio.wait(shown)
         check_page(studio)
+    # Tests after this one expect that nothing waits.
+    decided = account.http.post(f"/api/v1/pipeline-reviews/{review['id']}/approve", json={})
+    assert decided.status_code == 200
 
 
 def test_another_organization_sees_nothing_of_it(studio: StudioTab, account: Account) -> None:
