@@ -138,7 +138,7 @@ async def test_a_video_is_uploaded_fragment_by_fragment(
         assert packets(whole, stream_index) == packets(film, stream_index)
     codes = [read_frame_code(frame.rgb) for frame in decode_frames(whole)]
     assert codes == list(range(120))
-    extras = ("index.json", "source", "thumbnails.jpg", "waveform.json")
+    extras = ("frame-times.json", "index.json", "source", "thumbnails.jpg", "waveform.json")
     await wait_until_stored(app, file_id, *extras, *(f"tracks/{key}.mp4" for key in index))
     # Whoever did not hear the answer may say it all again.
     assert (await seal(app, file_id, **counts)).json()["status"] == "ready"

@@ -120,7 +120,7 @@ async def test_an_uploaded_video_is_processed_into_tracks(
     assert Image.open(io.BytesIO(sheet.content)).format == "JPEG"
     assert "data" in (await app.client.get(f"{path}/waveform.json")).json()
     tracks = [f"tracks/{key}.mp4" for key in index]
-    extras = ("index.json", "source", "thumbnails.jpg", "waveform.json")
+    extras = ("frame-times.json", "index.json", "source", "thumbnails.jpg", "waveform.json")
     await wait_until_stored(app, found["id"], *extras, *tracks)
 
 
