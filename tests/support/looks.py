@@ -326,7 +326,7 @@ def _luma(picture: Picture) -> NDArray[np.float64]:
 
 
 def _blur(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    blurred: NDArray[np.float64] = cv2.sepFilter2D(values, -1, SSIM_TAPS, SSIM_TAPS)  # type: ignore[assignment]
+    blurred = np.asarray(cv2.sepFilter2D(values, -1, SSIM_TAPS, SSIM_TAPS), np.float64)
     # What is nearer to an edge depends on pixels that do not exist.
     margin = len(SSIM_TAPS) // 2
     return blurred[margin:-margin, margin:-margin]
