@@ -1,6 +1,6 @@
 /** Approve a task, with corrections if there are any, or reject it with a reason. */
 
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren, JSX, TextareaHTMLAttributes } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { problemOf, request, type Problem, type ResultOf } from "../lib/api.ts";
 import { useDraft } from "../lib/drafts.ts";
@@ -65,6 +65,14 @@ export function Decision({
       }),
     );
   const approval = correction === null ? "Approve" : "Approve with corrections";
+  const reasonText = (attributes: TextareaHTMLAttributes): JSX.Element => (
+    <textarea
+      {...attributes}
+      rows={3}
+      value={reason}
+      onInput={(event) => setReason(event.currentTarget.value)}
+    />
+  );
   return (
     <section class="card stack" aria-label="Decision">
       <h2>Decision</h2>
@@ -80,32 +88,14 @@ export function Decision({
         onYes={asked === "approve" ? approve : reject}
         onNo={() => onAsked(null)}
       >
-        {asked === "reject" && (
-          <Field label="Why is it rejected?">
-            {(attributes) => (
-              <textarea
-                {...attributes}
-                rows={3}
-                value={reason}
-                onInput={(event) => setReason(event.currentTarget.value)}
-              />
-            )}
-          </Field>
-        )}
+        {asked === "reject" && <Field label="Why is it rejected?">{reasonText}</Field>}
       </Question>
       {problem?.field !== "reason" && <ProblemNote problem={problem} />}
       <button type="button" class="primary" disabled={isSending} onClick={approve}>
         {approval}
       </button>
       <Field label="Reason for a rejection" name="reason" problem={problem}>
-        {(attributes) => (
-          <textarea
-            {...attributes}
-            rows={2}
-            value={reason}
-            onInput={(event) => setReason(event.currentTarget.value)}
-          />
-        )}
+        {reasonText}
       </Field>
       <button type="button" class="danger" disabled={isSending} onClick={reject}>
         Reject
