@@ -54,8 +54,8 @@ class RenderedTemplate:
 
 
 @dataclass(frozen=True)
-class CheckedTemplate:
-    """A template that is not stored: the schema of its data, and what it becomes with data."""
+class TemplateCheck:
+    """What a check found: the schema of the data, and the config that the data make."""
 
     schema: dict[str, Any]
     parsed_config: Mapping[str, Any]
@@ -89,7 +89,7 @@ class Templates:
 
         `also_write` runs in the same transaction.
         """
-        kept, warnings = await self._check(caller.organization.id, new)
+        kept, warnings = await self._normalized(caller.organization.id, new)
         async with self._database.transaction() as connection:
             stored = None
             while stored is None:
@@ -118,7 +118,7 @@ class Templates:
     ) -> CreatedTemplate:
         """Validate a new version of a template and store it; earlier ones are kept."""
         template = await self.get(caller.organization.id, template_id)
-        kept, warnings = await self._check(caller.organization.id, new)
+        kept, warnings = await self._normalized(caller.organization.id, new)
         now = self._clock.now()
         async with self._database.transaction() as connection:
             stored = await store.update(connection, template.id, kept, caller=caller, now=now)
@@ -143,7 +143,7 @@ class Templates:
                 await also_write(connection, stored)
         return CreatedTemplate(stored, warnings)
 
-    async def _check(
+    async def _normalized(
         self, organization_id: OrganizationId, new: NewTemplate
     ) -> tuple[NewTemplate, tuple[ConfigFinding, ...]]:
         checked = await self._work.check_new(organization_id, new)
@@ -157,17 +157,17 @@ class Templates:
 
     async def check(
         self, organization_id: OrganizationId, new: NewTemplate, data: object | None
-    ) -> CheckedTemplate:
+    ) -> TemplateCheck:
         """Validate a template and fill it with data, if there are any; store nothing."""
-        kept, warnings = await self._check(organization_id, new)
+        kept, warnings = await self._normalized(organization_id, new)
         schema = await self._threads.run(organization_id, lambda: template_schema(_opened(kept)))
         if data is None:
-            return CheckedTemplate(schema, {}, warnings)
+            return TemplateCheck(schema, {}, warnings)
         filled = await self._work.fill(organization_id, kept, data)
         await self._remote.require(organization_id, filled.remote)
         request = VideoRequest(config=filled.config, is_filled_template=True)
         accepted = await self._videos.validate(organization_id, request)
-        return CheckedTemplate(schema, accepted.new.config, warnings + filled.warnings)
+        return TemplateCheck(schema, accepted.new.config, warnings + filled.warnings)
 
     async def get_version(
         self, organization_id: OrganizationId, template_id: str, version: int | None
