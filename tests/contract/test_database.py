@@ -98,6 +98,23 @@ class TestPool:
                 assert waiting.cancelled()
             await use(database)
 
+    async def test_a_cancellation_that_comes_with_a_crash_of_the_server_is_not_lost(
+        self, fragile_postgres: PostgresServer
+    ) -> None:
+        async with open_database(fragile_postgres.conninfo) as database:
+
+            async def use() -> None:
+                async with database.connection() as connection:
+                    await connection.execute("SELECT pg_sleep(3600)")
+
+            waiting = asyncio.create_task(use())
+            await asyncio.to_thread(_wait_for_query, fragile_postgres.conninfo, "%pg_sleep%")
+            # Not in a thread: the event loop must not see the crash before the cancellation.
+            fragile_postgres.kill()
+            waiting.cancel()
+            await asyncio.wait([waiting])
+            assert waiting.cancelled()
+
     async def test_full_pool_of_dead_connections_survives_a_crash(
         self, fragile_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -15,7 +15,7 @@ import structlog
 from psycopg import sql
 
 from framekiln.db.conninfo import complete_conninfo
-from framekiln.db.pool import Connection, DatabaseUnavailable
+from framekiln.db.pool import Connection, DatabaseUnavailable, no_lost_cancellation
 
 CHANNEL = "framekiln"
 OPEN_TIMEOUT_S = 5.0
@@ -144,13 +144,14 @@ async def listen(
     names = [sql.SQL("LISTEN {}").format(sql.Identifier(channel)) for channel in channels]
     while True:
         try:
-            async with await psycopg.AsyncConnection.connect(
-                conninfo, autocommit=True
-            ) as connection:
-                for statement in names:
-                    await connection.execute(statement)
-                on_listening()
-                await _receive(connection, on_notify)
+            with no_lost_cancellation():
+                async with await psycopg.AsyncConnection.connect(
+                    conninfo, autocommit=True
+                ) as connection:
+                    for statement in names:
+                        await connection.execute(statement)
+                    on_listening()
+                    await _receive(connection, on_notify)
         except psycopg.Error as error:
             log.warning("listen.connection_lost", error=str(error).strip())
         await asyncio.sleep(RECONNECT_PAUSE_S)

@@ -63,7 +63,7 @@ class Database:
             open=False,
         )
         try:
-            with _no_lost_cancellation():
+            with no_lost_cancellation():
                 await pool.open(wait=True, timeout=OPEN_TIMEOUT_S)
         except BaseException as error:
             await pool.close()
@@ -79,7 +79,7 @@ class Database:
         """Close every connection; closing twice is harmless."""
         pool, self._pool = self._pool, None
         if pool is not None:
-            with _no_lost_cancellation():
+            with no_lost_cancellation():
                 await pool.close()
 
     @asynccontextmanager
@@ -91,7 +91,8 @@ class Database:
         connection = await _acquire(pool)
         worked_at = -math.inf
         try:
-            yield connection
+            with no_lost_cancellation():
+                yield connection
             worked_at = time.monotonic()
         except psycopg.OperationalError as error:
             if not _is_lost(connection, error):
@@ -140,7 +141,8 @@ async def _acquire(pool: AsyncConnectionPool[_PooledConnection]) -> _PooledConne
         if _has_just_worked(connection):
             return connection
         try:
-            await AsyncConnectionPool.check_connection(connection)
+            with no_lost_cancellation():
+                await AsyncConnectionPool.check_connection(connection)
         except psycopg.OperationalError:
             await pool.putconn(connection)
         except BaseException:
@@ -155,7 +157,7 @@ async def _take(
 ) -> _PooledConnection:
     connection: _PooledConnection | None = None
     try:
-        with _no_lost_cancellation():
+        with no_lost_cancellation():
             connection = await pool.getconn(timeout=timeout_s)
     except asyncio.CancelledError:
         if connection is not None:
@@ -165,18 +167,26 @@ async def _take(
 
 
 @contextmanager
-def _no_lost_cancellation() -> Iterator[None]:
+def no_lost_cancellation() -> Iterator[None]:
     """Raise the cancellation that the block received but did not raise.
 
-    The pool waits with `asyncio.wait_for`, which on Python 3.11 drops a cancellation that arrives
-    together with the awaited result. The canceller would wait for the task forever.
+    The canceller would wait for the task forever. The pool waits with `asyncio.wait_for`, which on
+    Python 3.11 drops a cancellation that arrives together with the awaited result. And psycopg asks
+    the server to cancel the running statement first: if the server is gone, this error replaces the
+    cancellation.
     """
     task = asyncio.current_task()
     assert task is not None
     before = task.cancelling()
-    yield
+    lost: psycopg.Error | None = None
+    try:
+        yield
+    except psycopg.Error as error:
+        if task.cancelling() == before:
+            raise
+        lost = error
     if task.cancelling() > before:
-        raise asyncio.CancelledError
+        raise asyncio.CancelledError from lost
 
 
 def _has_just_worked(connection: _PooledConnection) -> bool:
