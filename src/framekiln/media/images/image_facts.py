@@ -168,8 +168,20 @@ def image_facts(path: Path) -> ImageFacts:
     """Return the facts of an image, or raise why it is refused."""
     with path.open("rb") as file:
         mime_type = sniff(file.read(HEAD_BYTES)).mime_type
+        if mime_type == SVG_TYPE:
+            return _svg_facts(path)
+        return open_image(path, file)[1]
+
+
+def open_image(path: Path, file: BinaryIO) -> tuple[Image.Image, ImageFacts]:
+    """Return the first frame of an open image file, decoded, and its facts.
+
+    Raises why it is refused; an SVG is, since it needs a browser.
+    """
+    file.seek(0)
+    mime_type = sniff(file.read(HEAD_BYTES)).mime_type
     if mime_type == SVG_TYPE:
-        return _svg_facts(path)
+        raise BrokenImage("an SVG is drawn by a browser, not decoded")
     if mime_type not in DECODERS:
         found = f" (it looks like {mime_type})" if mime_type else ""
         raise BrokenImage(f"the file is not a JPEG, PNG, GIF, WebP, AVIF or SVG image{found}")
@@ -178,7 +190,11 @@ def image_facts(path: Path) -> ImageFacts:
         if size is None:
             raise BrokenImage("the header of the image is damaged or truncated")
         check_size(*size)
-    return _decode(path, mime_type)
+    file.seek(0)
+    with translate_image_errors():
+        # Given a path, PIL would read the unfetched parts of a sparse file.
+        image = Image.open(file, formats=[DECODERS[mime_type]])
+        return image, _facts(image, path, mime_type)
 
 
 def _svg_facts(path: Path) -> ImageFacts:
@@ -193,31 +209,25 @@ def _svg_facts(path: Path) -> ImageFacts:
     )
 
 
-def _decode(path: Path, mime_type: str) -> ImageFacts:
-    # Given a path, PIL would read the unfetched parts of a sparse file.
-    with (
-        translate_image_errors(),
-        path.open("rb") as file,
-        Image.open(file, formats=[DECODERS[mime_type]]) as picture,
-    ):
-        check_size(*picture.size)
-        is_animated = bool(getattr(picture, "is_animated", False))
-        times = _times(path, picture, mime_type)
-        picture.seek(0)
-        picture.load()
-        width, height = picture.size
-        orientation = picture.getexif().get(_ORIENTATION_TAG, 1)
-        if orientation in _ON_ITS_SIDE:
-            width, height = height, width
-        return ImageFacts(
-            width_px=width,
-            height_px=height,
-            mime_type=mime_type,
-            has_alpha=picture.has_transparency_data,
-            is_animated=is_animated,
-            rotation_degrees=_TURNED_DEGREES.get(orientation, 0),
-            times=times,
-        )
+def _facts(image: Image.Image, path: Path, mime_type: str) -> ImageFacts:
+    check_size(*image.size)
+    is_animated = bool(getattr(image, "is_animated", False))
+    times = _times(path, image, mime_type)
+    image.seek(0)
+    image.load()
+    width, height = image.size
+    orientation = image.getexif().get(_ORIENTATION_TAG, 1)
+    if orientation in _ON_ITS_SIDE:
+        width, height = height, width
+    return ImageFacts(
+        width_px=width,
+        height_px=height,
+        mime_type=mime_type,
+        has_alpha=image.has_transparency_data,
+        is_animated=is_animated,
+        rotation_degrees=_TURNED_DEGREES.get(orientation, 0),
+        times=times,
+    )
 
 
 def _times(path: Path, picture: Image.Image, mime_type: str) -> FrameTimes:

@@ -25,10 +25,8 @@ from framekiln.kit.cancellation import check_cancelled
 from framekiln.kit.closeable import Closeable
 from framekiln.media.images.frame_times import MAX_FRAMES
 from framekiln.media.images.image_facts import (
-    DECODERS,
     MAX_PIXELS,
-    BrokenImage,
-    image_facts,
+    open_image,
     translate_image_errors,
 )
 
@@ -158,15 +156,15 @@ class ImageSource(Closeable):
     """One image file. Owned by one thread; close it, or use `with`."""
 
     def __init__(self, path: Path) -> None:
-        self.facts = image_facts(path)
-        decoder = DECODERS.get(self.facts.mime_type)
-        if decoder is None:
-            raise BrokenImage("an SVG is drawn by a browser, not decoded")
-        with translate_image_errors():
-            # Given a path, PIL would read the unfetched parts of a sparse file.
-            self._file = path.open("rb")
-            self._image = Image.open(self._file, formats=[decoder])
-            self._gif = GifFrames(path.read_bytes()) if decoder == "GIF" else None
+        self._file = path.open("rb")
+        try:
+            self._image, self.facts = open_image(path, self._file)
+            with translate_image_errors():
+                is_gif = self._image.format == "GIF"
+                self._gif = GifFrames(path.read_bytes()) if is_gif else None
+        except BaseException:
+            self._file.close()
+            raise
         self.ends_ms = list(accumulate(self.facts.times.frame_ms))
         """Where each picture of an animation ends, in one run; empty for a still."""
         # A PNG may have a separate image before its animation, for viewers without animation
