@@ -16,7 +16,7 @@ from framekiln.kit.cancellation import CHECK_EVERY_S, check_cancelled
 LENGTH: Final = struct.Struct("=I")
 _MAX_ANSWER_BYTES: Final = 8 << 20
 # Memory is taken at about 1 GiB in a second.
-_WATCH_EVERY_S: Final = 0.05
+WATCH_EVERY_S: Final = 0.05
 # Process, user and group of a sender, as the kernel notes them.
 _SENDER: Final = struct.Struct("3i")
 
@@ -76,7 +76,7 @@ def _read(channel: socket.socket, size: int, deadline: float, watch: Callable[[]
     data = bytearray()
     while len(data) < size:
         check_cancelled(once=True)
-        channel.settimeout(min(_left_s(deadline), _WATCH_EVERY_S))
+        channel.settimeout(min(_left_s(deadline), WATCH_EVERY_S))
         try:
             chunk = channel.recv(size - len(data))
         except TimeoutError:

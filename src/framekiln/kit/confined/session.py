@@ -7,6 +7,7 @@ sources go on in a new child. A request that ends with a crash is repeated once 
 because the child may have been killed from outside.
 """
 
+import math
 import os
 import signal
 import threading
@@ -21,7 +22,13 @@ import structlog
 
 from framekiln.kit.closeable import Closeable
 from framekiln.kit.confined.budget import ChildBudget, SessionPlace, session_budget
-from framekiln.kit.confined.channel import InvalidAnswer, receive, receive_start, send
+from framekiln.kit.confined.channel import (
+    WATCH_EVERY_S,
+    InvalidAnswer,
+    receive,
+    receive_start,
+    send,
+)
 from framekiln.kit.confined.errors import (
     ConfinedFailed,
     ConfinedKilled,
@@ -88,6 +95,7 @@ class ConfinedSession(Closeable):
         self._open: OrderedDict[int, SessionSource] = OrderedDict()
         self._starts = 0
         self._numbers = 0
+        self._read_at = -math.inf
 
     def open(
         self, kind: str, path: Path, args: Mapping[str, Any], *, name: str | None = None
@@ -279,17 +287,22 @@ class ConfinedSession(Closeable):
             self._stop()
             raise
         self._place.note_memory(answer.get("peak_bytes"))
-        self._place.note_memory(self._process.peak_bytes())
+        self._note_memory()
         if failure is not None:
             raise failure
         return self._result(source, answer)
 
     def _count_memory(self) -> None:
         """Count what the child takes, in the middle of a request."""
-        if self._process is not None:
-            self._place.note_memory(self._process.peak_bytes())
+        self._note_memory()
         if self._place.must_wait():
             raise _MemoryNeeded
+
+    def _note_memory(self) -> None:
+        # Reading it costs as much as the message of a frame, so not after each.
+        if self._process is not None and time.monotonic() - self._read_at >= WATCH_EVERY_S:
+            self._place.note_memory(self._process.peak_bytes())
+            self._read_at = time.monotonic()
 
     def _result(self, source: SessionSource, answer: dict[str, Any]) -> dict[str, Any]:
         result, error = answer.get("result"), answer.get("error")
