@@ -10,41 +10,32 @@ RENDER = {"html": "<p>x", "width": 64, "height": 36, "duration_ms": 100}
 
 
 @contextmanager
-def traced(app: AppHarness, path: Path) -> Iterator[list[list[str]]]:
-    """Fill the list with the transactions of the block, each a list of statements.
+def traced(app: AppHarness, path: Path) -> Iterator[list[str]]:
+    """Fill the list with the statements of the block: plain ones, or "" for those with parameters.
 
-    What is sent outside of them depends on the time: to check an idle connection, for example.
+    A plain one may also be the check of an idle connection, which depends on the time.
     """
     pool = app.services.database._pool
     assert pool is not None
     idle = list(pool._pool)
-    transactions: list[list[str]] = []
+    statements: list[str] = []
     with path.open("wb") as file:
         for connection in idle:
             connection.pgconn.trace(file.fileno())
         try:
-            yield transactions
+            yield statements
         finally:
             for connection in idle:
                 connection.pgconn.untrace()
-    transactions += _transactions(path.read_text("utf-8", "replace"))
+    statements += _statements(path.read_text("utf-8", "replace"))
 
 
-def _transactions(trace: str) -> Iterator[list[str]]:
+def _statements(trace: str) -> Iterator[str]:
     """Read a trace of libpq: a statement is one Query, or several messages that end with a Sync."""
-    begun: list[str] | None = None
     for line in trace.splitlines():
         _, sender, _, message, *text = [*line.split("\t"), "", "", ""]
-        if sender != "F" or message not in ("Query", "Sync"):
-            continue
-        statement = text[0].strip(' "')
-        if statement == "BEGIN":
-            begun = []
-        if begun is not None:
-            begun.append(statement)
-        if begun is not None and statement == "COMMIT":
-            yield begun
-            begun = None
+        if sender == "F" and message in ("Query", "Sync"):
+            yield text[0].strip(' "')
 
 
 async def test_creating_a_render_takes_three_statements_in_a_transaction(
@@ -52,7 +43,16 @@ async def test_creating_a_render_takes_three_statements_in_a_transaction(
 ) -> None:
     # All quotas are checked, the render is inserted with its job, and subscribers are found.
     await app.create(**RENDER)
-    with traced(app, tmp_path / "trace") as transactions:
+    with traced(app, tmp_path / "trace") as statements:
         await app.create(**RENDER)
-    longest = max(transactions, key=len)
-    assert longest == ["BEGIN", "", "", "", "COMMIT"]
+    begun = statements.index("BEGIN")
+    assert statements[begun : statements.index("COMMIT") + 1] == ["BEGIN", "", "", "", "COMMIT"]
+
+
+async def test_reading_a_render_takes_one_statement(app: AppHarness, tmp_path: Path) -> None:
+    render_id = await app.create(**RENDER)
+    address = f"/api/v1/renders/{render_id}"
+    assert (await app.client.get(address)).status_code == 200
+    with traced(app, tmp_path / "trace") as statements:
+        assert (await app.client.get(address)).status_code == 200
+    assert statements.count("") == 1

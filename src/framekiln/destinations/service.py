@@ -1,6 +1,6 @@
 """What owners do with destinations: name them with a render, and see what became of the copies."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from framekiln.db.pool import Connection, Database
@@ -23,7 +23,7 @@ from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.kit.guarded_transport import FetchRefused
-from framekiln.kit.ids import OrganizationId, new_uuid
+from framekiln.kit.ids import new_uuid
 from framekiln.renders.model import Render, RenderStatus
 from framekiln.storage.errors import BucketCredentialsInvalid
 
@@ -94,15 +94,19 @@ class Destinations:
         prepared = await self._copied_settings(connection, owner)
         await self.add(connection, render, prepared, resource_id=resource_id)
 
-    async def find(
-        self, organization_id: OrganizationId, *resource_ids: str
-    ) -> dict[str, list[Destination]]:
-        """Return the destinations of renders or videos, by the id of each."""
-        async with self._database.connection() as connection:
-            found = await store.list_of_resources(connection, organization_id, resource_ids)
-        by_resource: dict[str, list[Destination]] = {each: [] for each in resource_ids}
-        for each in found:
-            by_resource[each.resource_id].append(each)
+    async def find(self, renders: Mapping[str, Render]) -> dict[str, list[Destination]]:
+        """Return the destinations of renders or videos of one organization, by the id of each.
+
+        `renders` has the render of each id.
+        """
+        by_resource: dict[str, list[Destination]] = {each: [] for each in renders}
+        copied = {each: render for each, render in renders.items() if render.has_destinations}
+        if copied:
+            organization_id = next(iter(copied.values())).organization_id
+            async with self._database.connection() as connection:
+                found = await store.list_of_resources(connection, organization_id, list(copied))
+            for each in found:
+                by_resource[each.resource_id].append(each)
         return by_resource
 
     async def on_render_changed(self, connection: Connection, render: Render) -> None:

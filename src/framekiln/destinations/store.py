@@ -48,6 +48,7 @@ async def insert(
                 "now": now,
             },
         )
+    await connection.execute("UPDATE render SET has_destinations = true WHERE id = %s", [render.id])
 
 
 async def replace_stored(

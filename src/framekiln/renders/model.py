@@ -135,6 +135,8 @@ class Render:
     sound_key: str | None
     sound_digest: str | None
     """Digest of the mixed sound, if it can be cached."""
+    has_destinations: bool
+    """Whether its output is copied to destinations, for itself or for a video."""
     result: RenderResult | None
     failure: Failure | None
     created_at: datetime

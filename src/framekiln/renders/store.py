@@ -361,6 +361,7 @@ def _render(row: Row) -> Render:
         plan=row["plan"],
         sound_key=row["sound_key"],
         sound_digest=row["sound_digest"],
+        has_destinations=row["has_destinations"],
         result=_result(row),
         failure=_failure(row),
         created_at=row["created_at"],

@@ -244,10 +244,7 @@ router.add_api_route(
 
 async def _described(services: Services, renders: Sequence[Render]) -> list[RenderInfo]:
     """Describe renders of one organization."""
-    if not renders:
-        return []
-    ids = [str(render.id) for render in renders]
-    found = await services.destinations.find(renders[0].organization_id, *ids)
+    found = await services.destinations.find({str(render.id): render for render in renders})
     return [
         RenderInfo.describe(
             render,

@@ -87,7 +87,7 @@ async def get_video(request: Request, caller: AuthenticatedCaller, video_id: str
     """Return a video; safe to poll."""
     services = services_of(request)
     video = await services.v2.videos.get(caller.organization.id, video_id)
-    found = await services.destinations.find(caller.organization.id, video.id)
+    found = await services.destinations.find({video.id: video.render})
     return video_info(
         video, services.settings.public_url, destinations=describe_destinations(found[video.id])
     )
