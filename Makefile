@@ -23,9 +23,11 @@ SPEECH := .venv/share/framekiln/models/.fetched
 RUNTIME_SOURCES := $(shell find runtime/src -name '*.ts') $(wildcard runtime/*.json runtime/*.mjs)
 STUDIO_SOURCES := $(shell find studio/src clients/typescript/src -type f ! -name schema.ts) runtime/src/elements/vocabulary.ts $(wildcard studio/*.json studio/*.mjs)
 
-# Files of tests run three at a time; each takes turns between computing and waiting. Files that
-# share a service count as one: see tests/conftest.py.
-PYTEST_WORKERS ?= --numprocesses 3 --dist loadfile --no-loadscope-reorder
+# Files of tests run two at a time for each core, since each takes turns between computing and
+# waiting, but at most eight, for memory. Files that share a service count as one: see
+# tests/conftest.py.
+PYTEST_PROCESSES ?= $(shell cores=$$(nproc); echo $$((cores < 4 ? 2 * cores : 8)))
+PYTEST_WORKERS ?= --numprocesses $(PYTEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 # How tests of pages have frames made: filmed, composed or auto; as films are by default, if empty.
 PAGE_METHOD ?=
