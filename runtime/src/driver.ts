@@ -6,10 +6,12 @@
  */
 
 import { AnimationDriver } from "./animation.ts";
+import { frameTimeMs, type FrameRate } from "./clock.ts";
 import { asyncWork, TimegroupElement } from "./elements/timegroup.ts";
 import { fitted, followers, timeTree, type TimedElement } from "./elements/timed.ts";
 import type { NativeMedia } from "./native_media.ts";
 import { sizeRoot } from "./root_box.ts";
+import { framesWithin, historyOf } from "./scale_history.ts";
 import { selectorOf } from "./selector.ts";
 import type { Place } from "./timing/tree.ts";
 
@@ -44,6 +46,23 @@ export class Driver {
     this.natives?.update();
     if (this.aroundTasks(() => runTasks(seen))) this.animations.driveNew(roots, clockOf);
     this.follow();
+  }
+
+  /** Frames to draw before a frame that is jumped to. Nothing is drawn here. */
+  framesBefore(frame: number, rate: FrameRate): number[] {
+    const [shownMs, atMs] = [timeTree.nowMs, frameTimeMs(frame, rate)];
+    const places = timeTree.all();
+    const goTo = (nowMs: number): void => {
+      timeTree.nowMs = nowMs;
+      for (const place of places) setVisibility(place);
+    };
+    // Only what is not hidden has animations. Outside of timed elements they begin with the film.
+    goTo(atMs);
+    const spans = document
+      .getAnimations()
+      .flatMap((each) => historyOf(each, (target) => clockOf(target) ?? atMs, atMs) ?? []);
+    goTo(shownMs);
+    return framesWithin(spans, frame, rate);
   }
 
   /** Mirrors, once everything they may show is drawn. */

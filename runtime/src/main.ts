@@ -112,6 +112,7 @@ function installHosted(config: HostConfig): void {
     mistakes: () => findMistakes(failedScripts, config.definesElements !== false),
     media: (filmMs: number) => (bridge === null ? plannedMedia(natives, filmMs) : []),
     tracks: (filmMs: number) => (bridge === null ? findTracks(natives, filmMs) : []),
+    framesBefore: (frame: number, rate: FrameRate) => driver.framesBefore(frame, rate),
     frameInputs: (rate: FrameRate, count: number) => describeInputs(rate, count),
     ...(bridge === null ? {} : bridgeContract(bridge)),
     advanceSound: (atMs: number) => webAudio.advance(atMs),

@@ -234,6 +234,11 @@ class Page:
         )
         return found
 
+    def frames_before(self, frame: int) -> list[int]:
+        """Return the frames to draw before a jump; `runtime/src/scale_history.ts` knows why."""
+        found: list[int] = self.evaluate(f"__framekiln.framesBefore({frame}, {self._rate})")
+        return found
+
     def begin_recording(self, fps: Fraction, *, frame_within_s: float) -> None:
         """Get ready to record what scripts change in each frame; the page is never shown."""
         self._session.within_s = frame_within_s

@@ -230,16 +230,20 @@ class PageRenderer:
         if self.is_declarative and self._next_frame < frame:
             # Animations start with the first frame drawn, so that must be frame 0.
             if self._next_frame == 0:
-                self.page.show(0, 0)
+                self._show_next()
+            for number in self.page.frames_before(frame):
+                if number >= self._next_frame:
+                    self._next_frame = number
+                    self._show_next()
             self._next_frame = frame
         while self._next_frame < frame:
-            self.check_deadline()
-            at_us = self.plan.timeline.frame_us(self._next_frame)
-            if is_shown or self._next_frame == 0:
-                self.page.show(self._next_frame, at_us)
-            else:
-                self.page.skip(self._next_frame, at_us)
-            self._next_frame += 1
+            self._show_next(is_shown=is_shown or self._next_frame == 0)
+
+    def _show_next(self, *, is_shown: bool = True) -> None:
+        self.check_deadline()
+        show = self.page.show if is_shown else self.page.skip
+        show(self._next_frame, self.plan.timeline.frame_us(self._next_frame))
+        self._next_frame += 1
 
     def check_deadline(self) -> None:
         """Raise if the film takes too long."""
