@@ -5,6 +5,7 @@ import { Sound } from "../src/preview/sound.ts";
 
 const RATE = { numerator: 30_000, denominator: 1001 };
 const LATENCY_S = 0.12;
+const END_S = 20;
 
 /** The clock of a sound card: it is set by the test. */
 class Card {
@@ -13,15 +14,15 @@ class Card {
   currentTime = 5;
   outputLatency = LATENCY_S;
   destination = {};
-  started: { at: number; from: number } | null = null;
+  started: { at: number; from: number; length: number } | null = null;
   source = {
     buffer: null,
     playbackRate: { value: 1 },
     connect: () => undefined,
     disconnect: () => undefined,
     stop: () => undefined,
-    start: (at: number, from: number) => {
-      this.started = { at, from };
+    start: (at: number, from: number, length: number) => {
+      this.started = { at, from, length };
     },
   };
   constructor() {
@@ -41,9 +42,10 @@ for (const speed of [1, 0.5, 2]) {
     const sound = new Sound();
     assert.ok(await sound.load("a version"));
     const origin = 45;
-    const clock = sound.play(secondsOf(origin, RATE), speed);
+    const clock = sound.play(secondsOf(origin, RATE), END_S, speed);
     const card = Card.opened;
     assert.ok(clock !== null && card.started !== null);
+    assert.equal(card.started.from + card.started.length, END_S);
     for (let played = 0; played < 3; played += 0.007) {
       card.currentTime = card.started.at + played;
       // What left the context a while ago is heard now; nothing is heard before the first sample.

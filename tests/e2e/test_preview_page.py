@@ -6,12 +6,15 @@ import signal
 import subprocess
 import sys
 import time
+import wave
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.e2e.conftest import IN_THIS_PROCESS, processes_under
 from tests.support.browser_tab import BrowserTab, open_tab
@@ -19,9 +22,12 @@ from tests.support.looks import decode_frames
 from tests.support.studio_tab import StudioTab, check_page
 from tests.support.timeouts import TIMEOUT_S
 
+FPS = 10
+DURATION_S = 2
+RATE_HZ = 48_000
 # Frame n has the red n * 10; the data decide the blue.
 PAGE = """<!doctype html><html data-width=320 data-height=180 data-fps=10 data-duration-ms=2000>
-<body style="margin:0"><script>
+<body style="margin:0"><audio src="ramp.wav" autoplay></audio><script>
 let shown = 0;
 const draw = () => {
   document.body.style.background = `rgb(${10 * shown++}, %s, ${EF_RENDER_DATA.blue})`;
@@ -33,6 +39,51 @@ requestAnimationFrame(draw);
 AS_IN_A_TERMINAL = ("env", "--default-signal=INT")
 PIXEL = """(() => { const canvas = document.querySelector(".picture canvas");
 return [...canvas.getContext("2d").getImageData(160, 90, 1, 1).data].slice(0, 3); })()"""
+# What goes to the loudspeaker, and the frame that the picture has then: asked whenever the page has
+# done its work for a frame. A machine that stops between both makes no sample.
+TAP = """(() => {
+  const [connect, request] = [AudioNode.prototype.connect, window.requestAnimationFrame];
+  const last = new Float32Array(32);
+  let tap = null;
+  window.__heard = [];
+  AudioNode.prototype.connect = function (to, ...rest) {
+    if (to instanceof AudioDestinationNode) {
+      tap = new AnalyserNode(this.context, {fftSize: last.length});
+      connect.call(this, tap);
+    }
+    return connect.call(this, to, ...rest);
+  };
+  window.requestAnimationFrame = (work) => request((now) => {
+    const before = tap?.context.currentTime;
+    work(now);
+    tap?.getFloatTimeDomainData(last);
+    if (tap === null || tap.context.currentTime - before > 0.02) return;
+    const frame = Number(document.querySelector(".picture canvas")?.dataset.frame ?? -1);
+    __heard.push([last.at(-1), tap.context.outputLatency, frame]);
+  });
+})()"""
+
+
+def write_film(folder: Path) -> Path:
+    """Write the page and its sound; each sample tells its instant, and none of them is silence."""
+    instants_s = np.arange(RATE_HZ * DURATION_S) / RATE_HZ
+    samples = (value_at(instants_s) * 32767).astype("<i2")
+    with wave.open(str(folder / "ramp.wav"), "wb") as file:
+        file.setnchannels(2)
+        file.setsampwidth(2)
+        file.setframerate(RATE_HZ)
+        file.writeframes(np.repeat(samples, 2).tobytes())
+    path = folder / "film.html"
+    path.write_text(PAGE % 0)
+    return path
+
+
+def value_at(instants_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    return 0.1 + 0.7 * instants_s / DURATION_S
+
+
+def instants_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return (values - 0.1) * DURATION_S / 0.7
 
 
 @dataclass
@@ -93,12 +144,13 @@ def start(*arguments: object) -> tuple[subprocess.Popen[str], str]:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PreviewPage]:
-    file = tmp_path_factory.mktemp("preview") / "film.html"
-    file.write_text(PAGE % 0)
+    file = write_film(tmp_path_factory.mktemp("preview"))
     process, url = start(file, "--data", '{"blue": 0}')
     try:
         with open_tab() as tab:
             tab.look_like(1440, 900, "light")
+            tab.call("Page.enable")
+            tab.call("Page.addScriptToEvaluateOnNewDocument", source=TAP)
             tab.open(url)
             yield PreviewPage(tab, file, process)
     finally:
@@ -120,11 +172,56 @@ def test_keys_step_and_go_to_the_ends(page: PreviewPage) -> None:
         assert is_near(page.colour(), (10 * frame, 0, 0))
 
 
-def test_space_plays_to_the_end(page: PreviewPage) -> None:
+def heard_with_frames(page: PreviewPage, first: int, last: int) -> None:
+    """Whenever a part was heard, the picture was that of the sound: off by half a frame at most."""
+    samples = np.array(page.tab.run("__heard.splice(0)")).reshape(-1, 3)
+    values, latencies_s, frames = samples[samples[:, 0] > 0.05].T
+    left = FPS * instants_of(values)
+    assert len({*frames}) > (last - first) / 2
+    assert left.min() > first - 0.1
+    assert left.max() < last + 1.1
+    # It is heard when it has passed the loudspeaker; until then the first frame stays.
+    heard = np.maximum(left - FPS * latencies_s, first)
+    offsets = heard - frames
+    assert offsets.min() > -0.5
+    assert offsets.max() < 1.5
+
+
+IS_PAUSED = 'document.querySelector(".play").innerText === "Play"'
+
+
+def test_space_plays_to_the_end_with_the_sound_of_each_frame(page: PreviewPage) -> None:
+    # Else the film may have ended when its sound is there.
+    page.tab.run(
+        "fetch('/composition').then((answer) => answer.json())"
+        ".then(({version}) => fetch(`/sound/${version}`)).then((answer) => answer.blob())"
+    )
     page.tab.press("Home")
     page.tab.press(" ")
     page.wait_for_frame(19)
-    page.wait('document.querySelector(".play").innerText === "Play"')
+    page.wait(IS_PAUSED)
+    heard_with_frames(page, 0, 19)
+
+
+def test_the_sound_follows_jumps_and_loops(page: PreviewPage) -> None:
+    page.tab.press("Home")
+    page.tab.press("ArrowRight", shift=True)
+    page.tab.press(" ")
+    page.wait_for_frame(19)
+    page.wait(IS_PAUSED)
+    heard_with_frames(page, 10, 19)
+    # The part from frame 5 to frame 10, again and again.
+    page.tab.press("Home")
+    page.tab.press("ArrowRight", shift=True)
+    page.tab.press("o")
+    for _ in range(5):
+        page.tab.press("ArrowLeft")
+    page.tab.press("i")
+    page.tab.press(" ")
+    page.wait("__heard.filter(([, , frame], at) => frame < (__heard[at - 1]?.[2] ?? 0)).length > 2")
+    page.tab.press(" ")
+    page.tab.press("l")
+    heard_with_frames(page, 5, 10)
 
 
 def test_an_edit_keeps_the_position_and_an_error_lies_over_the_picture(page: PreviewPage) -> None:
@@ -180,8 +277,7 @@ def test_the_page_fits_and_is_accessible(page: PreviewPage) -> None:
 
 
 def test_killed_it_leaves_no_browser(tmp_path: Path) -> None:
-    (tmp_path / "film.html").write_text(PAGE % 0)
-    process, url = start(tmp_path / "film.html", "--data", '{"blue": 0}')
+    process, url = start(write_film(tmp_path), "--data", '{"blue": 0}')
     with process:
         deadline = time.monotonic() + TIMEOUT_S
         while not (children := processes_under(process.pid)) and time.monotonic() < deadline:

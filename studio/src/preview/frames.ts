@@ -19,6 +19,7 @@ export class Frames {
 
   private readonly encoded = new Map<number, Blob>();
   private readonly decoded = new Map<number, ImageBitmap>();
+  private readonly decoding = new Map<number, Promise<ImageBitmap | null>>();
   private readonly requests = new Map<number, AbortController>();
   private wanted: number[] = [];
   private bytes = 0;
@@ -36,21 +37,20 @@ export class Frames {
     return this.encoded.has(frame);
   }
 
+  /** The picture of a frame that is decoded already. */
+  decodedPicture(frame: number): ImageBitmap | null {
+    return this.decoded.get(frame) ?? null;
+  }
+
   /** The picture of a frame that is here; the last ones shown stay decoded. */
   async picture(frame: number): Promise<ImageBitmap | null> {
     const known = this.decoded.get(frame);
     if (known !== undefined) return known;
     const blob = this.encoded.get(frame);
     if (blob === undefined) return null;
-    const bitmap = await createImageBitmap(blob);
-    this.decoded.set(frame, bitmap);
-    for (const [old, oldBitmap] of this.decoded) {
-      if (this.decoded.size <= MAX_DECODED) break;
-      if (old === frame) continue;
-      this.decoded.delete(old);
-      oldBitmap.close();
-    }
-    return bitmap;
+    const begun = this.decoding.get(frame) ?? this.decode(frame, blob);
+    this.decoding.set(frame, begun);
+    return begun;
   }
 
   /** Asks for these frames, the first ones first, and for no others. */
@@ -98,6 +98,22 @@ export class Frames {
       this.notify();
       if (this.problem.value === null) this.fetchNext();
     }
+  }
+
+  private async decode(frame: number, blob: Blob): Promise<ImageBitmap | null> {
+    const bitmap = await createImageBitmap(blob).catch(() => null);
+    this.decoding.delete(frame);
+    if (bitmap === null) this.fail(`frame ${frame} came damaged`);
+    if (this.isClosed) bitmap?.close();
+    if (bitmap === null || this.isClosed) return null;
+    this.decoded.set(frame, bitmap);
+    for (const [old, oldBitmap] of this.decoded) {
+      if (this.decoded.size <= MAX_DECODED) break;
+      if (old === frame) continue;
+      this.decoded.delete(old);
+      oldBitmap.close();
+    }
+    return bitmap;
   }
 
   private fail(message: string): void {

@@ -13,6 +13,8 @@ import { silentClock, Sound, type PlayClock } from "./sound.ts";
 const AHEAD_FRAMES = 48;
 const RESUME_FRAMES = 12;
 const AROUND_FRAMES = 4;
+/** So many frames are decoded before they are due: decoding takes longer than a frame may be late. */
+const DECODED_FRAMES = 5;
 
 export type Draw = (picture: ImageBitmap, frame: number) => void;
 
@@ -119,10 +121,13 @@ export class Playback {
     this.range.value = range[0] < range[1] ? range : null;
     this.isLooping.value = true;
     this.request();
+    this.restart();
   }
 
   toggleLoop(): void {
     this.isLooping.value = !this.isLooping.value;
+    // The sound ends with the part that is played.
+    this.restart();
   }
 
   private bounds(): [first: number, last: number] {
@@ -177,8 +182,10 @@ export class Playback {
       return;
     }
     this.frame.value = next;
+    const picture = frames.decodedPicture(next);
+    if (picture !== null) this.draw(picture, next);
+    else void this.drawCurrent();
     this.request();
-    void this.drawCurrent();
   };
 
   private startWhenReady(frames: Frames): void {
@@ -191,10 +198,12 @@ export class Playback {
       }
     }
     this.isWaiting.value = false;
+    const picture = frames.decodedPicture(this.frame.value);
+    if (picture === null) return void frames.picture(this.frame.value);
     this.origin = this.frame.value;
-    void this.drawCurrent();
-    const from = secondsOf(this.frame.value, this.rate);
-    this.clock = this.sound.play(from, this.speed.value) ?? silentClock();
+    this.draw(picture, this.frame.value);
+    const [from, to] = [this.frame.value, last + 1].map((frame) => secondsOf(frame, this.rate));
+    this.clock = this.sound.play(from!, to!, this.speed.value) ?? silentClock();
   }
 
   private reachEnd(first: number, last: number): void {
@@ -226,6 +235,7 @@ export class Playback {
       } else break;
     }
     frames.want(wanted.filter((frame) => frame < this.count));
+    for (const frame of wanted.slice(0, DECODED_FRAMES)) void frames.picture(frame);
   }
 
   /** Draws the present frame when it is here; a newer one replaces it. */
@@ -237,7 +247,7 @@ export class Playback {
         const frames = this.frames.value;
         const frame = this.frame.value;
         if (frames === null) return;
-        const picture = await frames.picture(frame).catch(() => null);
+        const picture = await frames.picture(frame);
         if (picture !== null && frames === this.frames.value) this.draw(picture, frame);
         const isCurrent = frames === this.frames.value && frame === this.frame.value;
         if (isCurrent && picture !== null) return;

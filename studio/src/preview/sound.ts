@@ -51,8 +51,8 @@ export class Sound {
     if (this.gain !== null) this.gain.gain.value = isMuted ? 0 : 1;
   }
 
-  /** Plays from an instant of the film and returns the clock, or null if nothing can be heard. */
-  play(fromSeconds: number, speed: number): PlayClock | null {
+  /** Plays a part of the film and returns the clock, or null if nothing can be heard. */
+  play(fromSeconds: number, toSeconds: number, speed: number): PlayClock | null {
     const { context, buffer, gain } = this;
     if (context === null || buffer === null || gain === null) return null;
     if (context.state !== "running") return null;
@@ -61,7 +61,8 @@ export class Sound {
     source.playbackRate.value = speed;
     source.connect(gain);
     const begun = context.currentTime;
-    source.start(begun, fromSeconds);
+    // Whoever waits for the clock to reach the end stops too late: what has left is still heard.
+    source.start(begun, fromSeconds, Math.max(0, toSeconds - fromSeconds));
     return {
       // What is heard now left the context earlier.
       seconds: () => Math.max(0, context.currentTime - begun - (context.outputLatency || 0)),
