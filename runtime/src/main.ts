@@ -134,7 +134,8 @@ function installHosted(config: HostConfig): void {
       layers.record(frame, rate, (exactMs) => frames.run(exactMs));
     },
     closeFrame: (frame: number) => layers.closeFrame(frame),
-    analyzeLayers: (rate: FrameRate, count: number) => layers.analyze(rate, count),
+    analyzeLayers: (rate: FrameRate, count: number, rasters: string[]) =>
+      layers.analyze(rate, count, new Set(rasters)),
     sampleLayers: (first: number, count: number) => layers.sample(first, count),
     poseLayers: (wanted: number[], frame: number, place: PosePlace) =>
       layers.pose.hold(wanted, frame, place),

@@ -12,9 +12,10 @@ from framekiln.engine.assets import LocalAsset
 from framekiln.engine.composed.drawing_page import open_drawing_page
 from framekiln.engine.composed.errors import NotComposable
 from framekiln.engine.composed.proof import Likeness
-from framekiln.engine.composed.renderer import film_obstacles
-from framekiln.engine.film import FilmResult, make_film
+from framekiln.engine.composed.renderer import EDGES_RESAMPLED, film_obstacles
+from framekiln.engine.film import FilmResult, make_film, open_renderer
 from framekiln.engine.film_order import FilmOrder, PageMethod
+from framekiln.engine.film_plan import FilmSlice
 from framekiln.engine.page.renderer import open_page_renderer
 from framekiln.kit.errors import InvalidInput
 from tests.support.composed_pages import likenesses
@@ -229,3 +230,43 @@ def test_a_short_film_is_not_composed_automatically(browser: Browser) -> None:
     ):
         with open_page_renderer(order_, browser, FILM_LIMITS) as filmed:
             assert film_obstacles(order_, filmed) == reasons
+
+
+PIXELS = "<img src='https://media.test/dawn.jpg' style='width: 200px; animation: move 12s linear'>"
+MOTION = "<style>body { margin: 0; font: 30px serif } @keyframes move { to { %s } }</style>"
+SVG = "data:image/svg+xml,<svg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 9 9%22></svg>"
+GROUP = "<div style='animation: move 12s linear'>%s</div>"
+SHARP = {
+    "text that slides": ("<p style='animation: move 12s linear'>A</p>", "translate: 90px", True),
+    "text that grows": ("<p style='animation: move 12s linear'>A</p>", "scale: 1.1", False),
+    "text in a group that turns": (GROUP % "<p>A</p>", "rotate: 1deg", False),
+    "a box in a group that grows": (
+        GROUP % "<i style='display: block; height: 50px; background: red'></i>",
+        "transform: scale(1.1)",
+        False,
+    ),
+    "a picture that grows": (PIXELS, "transform: scale(1.1)", True),
+    "a drawing that grows": (PIXELS.replace("https://media.test/dawn.jpg", SVG), "scale: 2", False),
+    "a picture with a border that grows": (
+        PIXELS.replace("200px;", "200px; border: 1px solid;"),
+        "scale: 1.1",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHARP)
+def test_auto_composes_what_is_as_sharp_as_chromiums(
+    browser: Browser, tmp_path: Path, name: str
+) -> None:
+    content, motion, is_composed = SHARP[name]
+    assets = LocalAssets(tmp_path, stock_makers())
+    film = replace(
+        order(MOTION % motion + content, PageMethod.AUTO), duration_ms=12_000, assets=assets
+    )
+    with open_renderer(film, browser, FILM_LIMITS) as renderer:
+        renderer.render_slice(FilmSlice(0, 0, 3), tmp_path / "slice.mp4", lambda _: None)
+        record = renderer.take_record()
+    assert (record.composed_frames, record.filmed_reason) == (
+        (3, None) if is_composed else (0, EDGES_RESAMPLED)
+    )

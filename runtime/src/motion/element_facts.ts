@@ -7,7 +7,11 @@ import { stackingOf } from "./stacking.ts";
 
 const REPLACED = "img, svg, input, button, select, textarea, progress, meter, hr";
 
-export function describeElement(element: Element, style: CSSStyleDeclaration): ElementFacts {
+export function describeElement(
+  element: Element,
+  style: CSSStyleDeclaration,
+  isRaster = false,
+): ElementFacts {
   const [hasText, hasBox] = [hasOwnText(element), hasOwnBox(element, style)];
   const transforms = [style.transform, style.translate, style.rotate, style.scale];
   return {
@@ -15,6 +19,7 @@ export function describeElement(element: Element, style: CSSStyleDeclaration): E
     paints: hasText || hasBox,
     isText: hasText && !hasBox,
     hasBox,
+    hasEdges: (hasText || hasBox) && !isRaster,
     isBoxless: style.display === "contents",
     reachPx: reachOf(element, style),
     groups: groupingOf(style),

@@ -16,6 +16,8 @@ export interface ElementFacts extends Stacking {
   readonly isText: boolean;
   /** Whether it draws anything but text. */
   readonly hasBox: boolean;
+  /** Whether it draws text or edges, which Chromium draws anew in each size. */
+  readonly hasEdges: boolean;
   /** Whether only what is in it has a box. */
   readonly isBoxless: boolean;
   /** How far its shadows and glyphs may reach beyond its box. */

@@ -29,6 +29,7 @@ import { ContentReader, type LayerContent } from "./layer_contents.ts";
 import { findLayers, type ElementFacts, type FoundLayer } from "./layer_finder.ts";
 import type { MotionListeners } from "./motion_listeners.ts";
 import { animationObstacles, elementObstacles, pageObstacles } from "./obstacles.ts";
+import { isRasterPicture } from "./raster_picture.ts";
 import { redrawnBy, RedrawnParts } from "./redrawn_parts.ts";
 import { LayerPose, neutralized } from "./layer_pose.ts";
 import { ScriptRecording, type RunCallbacks } from "./script_recording.ts";
@@ -58,6 +59,8 @@ export interface LayerReport {
   readonly footage: FootageReport | null;
   /** Whether it is drawn anew when what it shows changes: its box and baseline are in the samples. */
   readonly isRedrawn: boolean;
+  /** Whether it has text or edges, which Chromium draws anew in each size. */
+  readonly hasEdges: boolean;
 }
 
 /** Of consecutive frames. */
@@ -126,7 +129,8 @@ export class PageLayers {
     return this.recording?.close(frame) ?? true;
   }
 
-  analyze(rate: FrameRate, count: number): PageReport {
+  /** `rasters` are addresses of pictures that are made of pixels. */
+  analyze(rate: FrameRate, count: number, rasters: ReadonlySet<string>): PageReport {
     onlyNoteFrames();
     this.recording?.finish();
     const boundaries = boundaryFrames(rate, count, this.recording?.boundaries ?? []);
@@ -135,7 +139,7 @@ export class PageLayers {
     };
     if (boundaries.length > MAX_BOUNDARIES) return refused("too many times of change");
     this.seeker = this.recording?.seeker ?? new Seeker(this.driver, rate);
-    const visited = this.visit(boundaries);
+    const visited = this.visit(boundaries, rasters);
     if (this.listeners.hasAny()) visited.obstacles.add("a script waits for motion");
     if (this.recording !== null && this.listeners.isObserving) {
       visited.obstacles.add("a script waits for changes of the page");
@@ -200,7 +204,7 @@ export class PageLayers {
   }
 
   /** Look at every frame at which something appears: what hides has no styles to read. */
-  private visit(boundaries: readonly number[]) {
+  private visit(boundaries: readonly number[], rasters: ReadonlySet<string>) {
     const moved = new Set<HTMLElement>();
     const timed = new Set<HTMLElement>();
     const shownAt = new Map<Element, number>();
@@ -221,7 +225,8 @@ export class PageLayers {
         const style = getComputedStyle(element);
         if (FrameCanvas.of(element) !== undefined) timed.add(element as HTMLCanvasElement);
         for (const each of elementObstacles(element, style)) obstacles.add(each);
-        this.facts.set(element, describeElement(element, style));
+        const isRaster = isRasterPicture(element, style, rasters);
+        this.facts.set(element, describeElement(element, style, isRaster));
       }
       if (this.facts.size > MAX_ELEMENTS) obstacles.add("too many elements");
       for (const animation of document.getAnimations()) {
@@ -309,6 +314,7 @@ export class PageLayers {
         .filter(({ box, depth, radiusPx }) => depth > 0 || radiusPx > 0 || !isInside(view, box)),
       footage: this.footage.get(layer) ?? null,
       isRedrawn: layer.parts.length > 0,
+      hasEdges: layer.elements.some((each) => this.facts.get(each)?.hasEdges ?? true),
     };
   }
 

@@ -44,6 +44,12 @@ class _ShownLayer:
     phase: float
     """The fraction of a pixel to the right at which it is drawn."""
 
+    @property
+    def resamples_edges(self) -> bool:
+        """Whether it has text or edges that are softer than if Chromium drew them for the frame."""
+        is_sharp = self.layer.footage is None and (self.layer.has_edges or self.layer.is_redrawn)
+        return is_sharp and not _is_translation(self.matrix)
+
 
 def page_scene(size: FrameSize) -> Scene:
     """Return the scene that shows the items of frames."""
@@ -66,6 +72,9 @@ class FrameComposer:
             mover for layer in page.layers.footage for mover in layer.chain
         )
         self._states: MotionStates | None = None
+        self._wanted: dict[tuple[int, float, float], _ShownLayer] = {}
+        self.resamples_edges = False
+        """Whether frames show text or edges in another size or angle than they are drawn in."""
         self._frame = 0
         # Of the frame before, and of this one.
         self._placed: dict[int, tuple[Hashable, PlacedPicture | None]] = {}
@@ -75,26 +84,37 @@ class FrameComposer:
 
     def prepare(self, first_frame: int, count: int) -> MotionStates:
         """Read the states of frames, and draw what they show."""
+        states = self.read(first_frame, count)
+        self.draw()
+        return states
+
+    def read(self, first_frame: int, count: int) -> MotionStates:
+        """Read the states of frames: what has to be drawn is known then."""
         self._states = self._page.states(first_frame, count)
         self._redraws.forget()
         self._placed.clear()
         self._groups.clear()
-        wanted: dict[tuple[int, float, float], _ShownLayer] = {}
+        self._wanted = {}
+        self.resamples_edges = False
         for frame in range(first_frame, first_frame + count):
             for shown in self._shown(self._states.of(frame)):
-                wanted[shown.layer.number, shown.scale, shown.phase] = shown
+                self._wanted[shown.layer.number, shown.scale, shown.phase] = shown
+                self.resamples_edges |= shown.resamples_edges
+        return self._states
+
+    def draw(self) -> None:
+        """Draw what the frames show whose states were read last."""
         self._drawings.prepare(
             [
                 (each.layer, each.scale, each.phase)
-                for each in wanted.values()
+                for each in self._wanted.values()
                 if each.layer.footage is None and not each.layer.is_redrawn
             ]
         )
         for layer in self._page.layers.footage:
-            scales = [scale for number, scale, _ in wanted if number == layer.number]
+            scales = [scale for number, scale, _ in self._wanted if number == layer.number]
             if scales:
                 self.footage.prepare(layer, max(scales))
-        return self._states
 
     def items(self, frame: int) -> list[SceneItem]:
         """Return the scene items of a prepared frame."""

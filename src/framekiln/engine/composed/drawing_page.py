@@ -52,7 +52,8 @@ class DrawingPage:
         self.size = plan.size
         fps = plan.timeline.fps
         rate = json.dumps({"numerator": fps.numerator, "denominator": fps.denominator})
-        call = f"__framekiln.analyzeLayers({rate}, {plan.timeline.frame_count})"
+        rasters = json.dumps(sorted(host.rasters))
+        call = f"__framekiln.analyzeLayers({rate}, {plan.timeline.frame_count}, {rasters})"
         report: dict[str, Any] = page.evaluate(call)
         if report["obstacles"]:
             raise NotComposable(*report["obstacles"])

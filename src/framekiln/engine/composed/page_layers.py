@@ -64,6 +64,8 @@ class PageLayer:
     """The baseline once it is moved."""
     is_redrawn: bool = False
     """Whether it shows different pictures; box, reach and baseline are those of `LayerContent`."""
+    has_edges: bool = True
+    """Whether it has text or edges, which Chromium draws anew in each size."""
 
     @property
     def ink(self) -> Box:
@@ -149,6 +151,7 @@ def _layer(number: int, report: dict[str, Any]) -> PageLayer:
         frame=report["frame"],
         footage=footage,
         is_redrawn=report["isRedrawn"],
+        has_edges=report["hasEdges"],
     )
 
 

@@ -41,6 +41,7 @@ from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout
 _MIN_FRAMES: Final = 300
 # Above this, drawing what changes costs as much as filming.
 _MAX_REDRAWN: Final = 0.5
+EDGES_RESAMPLED: Final = "it has text or boxes that are resized or turned"
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -175,10 +176,14 @@ class ComposedRenderer:
     ) -> None:
         with _drawing_failures():
             composer = self._opened_composer()
-            states = composer.prepare(slice_.first_frame, slice_.frame_count)
-        is_chosen = self._order.page_method is not PageMethod.AUTO
-        if not is_chosen and states.redrawn_frames() > _MAX_REDRAWN * slice_.frame_count:
-            raise NotComposable("most of its frames are drawn anew")
+            states = composer.read(slice_.first_frame, slice_.frame_count)
+        if self._order.page_method is PageMethod.AUTO:
+            if composer.resamples_edges:
+                raise NotComposable(EDGES_RESAMPLED)
+            if states.redrawn_frames() > _MAX_REDRAWN * slice_.frame_count:
+                raise NotComposable("most of its frames are drawn anew")
+        with _drawing_failures():
+            composer.draw()
         checked = checked_frames(slice_, states.changes())
         if checks_first:
             self._check_first(composer, sorted(checked))

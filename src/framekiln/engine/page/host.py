@@ -64,6 +64,7 @@ _MAX_FRAME_PX: Final = 8192
 _MAX_SAMPLES: Final = 1 << 20
 _MAX_INDEX: Final = 10**9 - 1
 # Browsers inspect the bytes if the server does not name their type.
+_RASTERS: Final = tuple(f"image/{kind}" for kind in ("png", "apng", "jpeg", "webp", "gif", "avif"))
 _MAY_BE_PICTURES: Final = ("image/", "application/octet-stream", "binary/octet-stream")
 _MAX_WARNINGS: Final = 20
 _ERROR_STATUS: Final = 400
@@ -117,6 +118,8 @@ class PageHost:
         self._api = PageApi(service, self._fetch_played, by_address) if service else None
         self._needed: dict[str, FramekilnError] = {}
         self._made_opaque: list[str] = []
+        self.rasters: set[str] = set()
+        """The addresses of pictures that are made of pixels, as far as they were asked for."""
         self._answers: dict[str, Callable[[Query], Resource]] = {
             "media": self._media,
             "frame": self._frame,
@@ -155,6 +158,8 @@ class PageHost:
         found = self._find(url)
         if found is not None and found.content_type.startswith(_MAY_BE_PICTURES):
             self._pictures.add(url, found.body)
+            if found.content_type.startswith(_RASTERS):
+                self.rasters.add(url)
         return found
 
     def _find(self, url: str) -> Resource | None:
