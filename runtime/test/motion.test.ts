@@ -76,7 +76,12 @@ test("only placing a finished picture needs no other drawing", () => {
     { offset: 0, computedOffset: 0, easing: "ease", composite: "auto", transform: "none" },
     { offset: 1, computedOffset: 1, easing: "ease", composite: "auto", opacity: "0", width: "9px" },
   ];
-  assert.deepEqual(effectsOf(keyframes), { places: true, redrawn: ["width"], groups: false });
+  assert.deepEqual(effectsOf(keyframes), {
+    ...{ places: true, redrawn: ["width"], groups: false },
+    ...{ makesContext: true, holdsContext: true },
+  });
+  assert.equal(effectsOf([{ visibility: "hidden", color: "red" }]).makesContext, false);
+  assert.equal(effectsOf([{ maskImage: "none" }]).holdsContext, false);
   assert.deepEqual(effectsOf([{ translate: "1px", visibility: "hidden" }]).redrawn, []);
   assert.equal(effectsOf([{ filter: "blur(1px)" }]).groups, true);
 });

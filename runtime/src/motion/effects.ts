@@ -8,6 +8,12 @@ const OWN = new Set(["offset", "computedOffset", "easing", "composite"]);
 /** These make of an element, and all that is in it, one picture. */
 const GROUPING = /^(?:filter|backdropFilter|mask|perspective)/u;
 
+/** An element is a stacking context while one of these is animated, whatever its value. */
+const CONTEXT = new Set([
+  ...["transform", "translate", "rotate", "scale", "opacity", "clipPath"],
+  ...["filter", "backdropFilter"],
+]);
+
 /** Whether an inline style, by its name in style sheets, only moves a finished picture. */
 export function isPlacing(name: string): boolean {
   const camel = name.replace(/-(\w)/gu, (_, letter: string) => letter.toUpperCase());
@@ -21,14 +27,22 @@ export interface Effects {
   readonly redrawn: readonly string[];
   /** Whether one of these makes a single picture of all that is inside. */
   readonly groups: boolean;
+  /** Whether it makes a stacking context of the element. */
+  readonly makesContext: boolean;
+  /** Whether it does so at any time: a mask does only while it has a value. */
+  readonly holdsContext: boolean;
 }
 
 export function effectsOf(keyframes: readonly object[]): Effects {
   const names = new Set(keyframes.flatMap((keyframe) => Object.keys(keyframe)));
   const redrawn = [...names].filter((name) => !PLACED.has(name) && !OWN.has(name));
+  const groups = redrawn.some((name) => GROUPING.test(name));
+  const holdsContext = [...names].some((name) => CONTEXT.has(name));
   return {
     places: [...names].some((name) => PLACED.has(name)),
     redrawn,
-    groups: redrawn.some((name) => GROUPING.test(name)),
+    groups,
+    makesContext: groups || holdsContext,
+    holdsContext,
   };
 }

@@ -78,5 +78,6 @@ function hasContent(content: string): boolean {
 function groupingOf(style: CSSStyleDeclaration): string {
   if (style.filter !== "none") return "a filter";
   if (style.maskImage !== "none") return "a mask";
+  if (style.getPropertyValue("-webkit-box-reflect") !== "none") return "a reflection";
   return "";
 }

@@ -50,9 +50,16 @@ export interface Found {
   readonly obstacles: readonly string[];
   readonly movers: readonly HTMLElement[];
   readonly layers: readonly FoundLayer[];
+  /** Elements that are no stacking contexts any more once their animations have ended. */
+  readonly lost: readonly Element[];
+  /** All elements as they are painted when some of these, or all, have ended. */
+  readonly otherOrders: readonly (readonly Element[])[];
 }
 
 export interface Grouping {
+  /** Elements that are stacking contexts because they are animated. */
+  readonly contexts: ReadonlySet<Element>;
+  readonly lost: readonly Element[];
   /** The parts that are drawn anew in which an element is. */
   readonly partsAround: (element: Element) => readonly Element[];
   /** Whether an element is drawn with all that is in it, whatever that is. */
@@ -63,7 +70,7 @@ export function findLayers(
   facts: ReadonlyMap<Element, ElementFacts>,
   moved: ReadonlySet<HTMLElement>,
   timed: ReadonlySet<HTMLElement>,
-  { partsAround, isWhole }: Grouping,
+  { contexts, lost, partsAround, isWhole }: Grouping,
 ): Found {
   const movers = [...withPlacedAround(facts, new Set([...moved, ...timed]))];
   const index = new Map(movers.map((element, number) => [element as Element, number]));
@@ -71,16 +78,16 @@ export function findLayers(
     [...drawnAncestors(element)].flatMap((each) => index.get(each) ?? []).reverse();
   const grouping = [...index.keys()].flatMap((mover) => groupObstacles(mover, facts));
 
-  const nodeOf = (element: Element): PaintNode<Element> => {
+  const nodeOf = (element: Element, ended: readonly Element[] = []): PaintNode<Element> => {
     const own = facts.get(element) as ElementFacts;
     const isOne = element instanceof SVGElement || isWhole(element);
     const children = isOne ? [] : drawnChildren(element);
     return {
       value: element,
-      isContext: own.isContext || moved.has(element as HTMLElement),
+      isContext: (own.isContext || contexts.has(element)) && !ended.includes(element),
       isPositioned: own.isPositioned,
       zIndex: own.zIndex,
-      children: children.filter((child) => facts.has(child)).map(nodeOf),
+      children: children.filter((child) => facts.has(child)).map((child) => nodeOf(child, ended)),
     };
   };
   const layers: FoundLayer[] = [];
@@ -101,10 +108,14 @@ export function findLayers(
     .flatMap(({ clips }) => clips)
     .filter(({ element }) => facts.get(element)?.radiusPx === null)
     .map(({ element }) => `${selectorOf(element)}: a clip with uneven corners`);
-  return { obstacles: [...grouping, ...round], movers, layers: clipped };
+  const ends = lost.length > 1 ? [...lost.map((each) => [each]), [...lost]] : lost.map((e) => [e]);
+  const otherOrders = ends.map((ended) =>
+    paintOrder(nodeOf(document.documentElement, ended)).flat(),
+  );
+  return { obstacles: [...grouping, ...round], movers, layers: clipped, lost, otherOrders };
 }
 
-function areEqual<T>(one: readonly T[], other: readonly T[]): boolean {
+export function areEqual<T>(one: readonly T[], other: readonly T[]): boolean {
   return one.length === other.length && one.every((each, i) => each === other[i]);
 }
 

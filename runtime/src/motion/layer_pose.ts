@@ -53,7 +53,7 @@ export class LayerPose {
     const members = new Set(layers.flatMap(({ elements }) => elements));
     const isRedrawn = layers.every(({ parts }) => parts.length > 0);
     const pose = JSON.stringify([wanted, place]);
-    if (isRedrawn && pose === this.heldPose) {
+    if (isRedrawn && pose === this.heldPose && !hidesDrawings()) {
       this.seeker?.seek(frame);
       this.paintBehind("none");
     } else {
@@ -140,6 +140,14 @@ function boxAround(element: Element): Element {
   const { display } = getComputedStyle(element);
   const parent = display === "contents" ? drawnParent(element) : null;
   return parent === null ? element : boxAround(parent);
+}
+
+/** Whether an animation hides a drawing for some time: a pose holds what is seen when it begins. */
+function hidesDrawings(): boolean {
+  return document.getAnimations().some(({ effect }) => {
+    if (!(effect instanceof KeyframeEffect) || !(effect.target instanceof SVGElement)) return false;
+    return effect.getKeyframes().some((keyframe) => "visibility" in keyframe);
+  });
 }
 
 /** Parts of a drawing are seen and hidden with the whole. */

@@ -2,6 +2,7 @@
 
 import { timeTree } from "../elements/timed.ts";
 import { selectorOf } from "../selector.ts";
+import { effectsOf } from "./effects.ts";
 import { footageObstacles, isFootage } from "./footage.ts";
 import { hasMotionHandler } from "./motion_listeners.ts";
 import { unreadableFollowers } from "./progress_followers.ts";
@@ -11,6 +12,10 @@ const DRAWS_ITSELF =
   "canvas, video, iframe, object, embed, marquee, ef-surface, ef-motionblur, ef-pan-zoom," +
   " dialog[open]";
 export const TIMED_PARTS = "animate, animateTransform, animateMotion, set";
+
+/** Where or below what an element is painted is read once. */
+const CHANGES_PAINTING =
+  /^(?:zIndex|order|mixBlendMode|overflow[XY]?|isolation|contain|perspective|transformStyle|display|cssFloat|backdropFilter|contentVisibility|webkitBoxReflect)$/u;
 
 /** Of the page as a whole. */
 export function pageObstacles(): string[] {
@@ -70,13 +75,30 @@ export function animationObstacles(animation: Animation): string[] {
   const { effect } = animation;
   if (animation instanceof CSSTransition) return ["a transition has started"];
   if (!(effect instanceof KeyframeEffect) || effect.target === null) return [];
-  const reasons: readonly [boolean, string][] = [
+  const reasons: [boolean, string][] = [
     [hasMotionHandler(animation), "a script waits for its motion"],
     [animation.timeline !== document.timeline, "another timeline"],
     [animation.playbackRate !== 1, "another speed"],
     // The canvas in its place has copies of its styles.
     [effect.target instanceof HTMLVideoElement, "animated <video>"],
   ];
+  const { clip, other } = repainted(effect);
+  reasons.push([other !== "", `animated ${other}`]);
+  reasons.push([clip !== "" && isClip(effect.target), `animated ${clip} of a clip`]);
   const name = selectorOf(effect.target);
   return reasons.filter(([is]) => is).map(([, what]) => `${name}: ${what}`);
+}
+
+/** Animated properties that change where in the painting an element is, or how it cuts. */
+function repainted(effect: KeyframeEffect): { clip: string; other: string } {
+  const { redrawn } = effectsOf(effect.getKeyframes());
+  return {
+    clip: redrawn.find((name) => /^border.*Radius$/u.test(name)) ?? "",
+    other: redrawn.find((name) => CHANGES_PAINTING.test(name)) ?? "",
+  };
+}
+
+function isClip(element: Element): boolean {
+  const { overflowX, overflowY } = getComputedStyle(element);
+  return overflowX !== "visible" || overflowY !== "visible";
 }

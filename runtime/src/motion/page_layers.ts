@@ -21,6 +21,7 @@ import {
 import { baselineOf, movedBaseline } from "./baseline.ts";
 import { areSame, boxOf, innerBox, inkBox, isInside, unionOf, type Box } from "./boxes.ts";
 import { parseClipPath } from "./clip_path.ts";
+import { ContextAnimations, findCrossing } from "./context_animations.ts";
 import { describeElement } from "./element_facts.ts";
 import { drawnElements, isShown } from "./flat_tree.ts";
 import { describeFootage, footageMs, type FootageReport } from "./footage.ts";
@@ -139,21 +140,27 @@ export class PageLayers {
     };
     if (boundaries.length > MAX_BOUNDARIES) return refused("too many times of change");
     this.seeker = this.recording?.seeker ?? new Seeker(this.driver, rate);
-    const visited = this.visit(boundaries, rasters);
+    const filmMs = (count * 1000 * rate.denominator) / rate.numerator;
+    const animated = new ContextAnimations(filmMs);
+    const visited = this.visit(boundaries, rasters, animated);
     if (this.listeners.hasAny()) visited.obstacles.add("a script waits for motion");
     if (this.recording !== null && this.listeners.isObserving) {
       visited.obstacles.add("a script waits for changes of the page");
     }
     const partsAround = (element: Element): Element[] => this.parts.around(element);
     const isWhole = (element: Element): boolean => this.recording?.wholes.has(element) ?? false;
-    const found = findLayers(this.facts, visited.moved, visited.timed, { partsAround, isWhole });
+    const { contexts } = animated;
+    for (const each of this.recording?.movers ?? []) contexts.add(each);
+    const found = findLayers(this.facts, visited.moved, visited.timed, {
+      ...{ contexts, lost: animated.lost(), partsAround, isWhole },
+    });
     for (const obstacle of found.obstacles) visited.obstacles.add(obstacle);
     if (found.layers.length > MAX_LAYERS) visited.obstacles.add("too many layers");
     if (visited.obstacles.size > 0) return refused(...visited.obstacles);
     this.movers = found.movers;
     this.layers = found.layers;
     this.pose.use(this.seeker, found);
-    const shifted = this.measure(boundaries);
+    const shifted = this.measure(boundaries) || findCrossing(found, this.facts, this.rests);
     if (shifted !== "") return refused(shifted);
     const unplaced = this.readFootage();
     if (unplaced.length > 0) return refused(...unplaced);
@@ -204,7 +211,11 @@ export class PageLayers {
   }
 
   /** Look at every frame at which something appears: what hides has no styles to read. */
-  private visit(boundaries: readonly number[], rasters: ReadonlySet<string>) {
+  private visit(
+    boundaries: readonly number[],
+    rasters: ReadonlySet<string>,
+    animated: ContextAnimations,
+  ) {
     const moved = new Set<HTMLElement>();
     const timed = new Set<HTMLElement>();
     const shownAt = new Map<Element, number>();
@@ -234,6 +245,7 @@ export class PageLayers {
         const target = movedBy(animation);
         if (target !== null && isShown(target)) moved.add(target);
         this.noteGrouping(animation);
+        animated.note(animation);
         for (const each of check?.animationObstacles(animation, frame) ?? []) obstacles.add(each);
       }
       for (const each of this.recording?.movers ?? []) if (isShown(each)) moved.add(each);

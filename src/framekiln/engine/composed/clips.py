@@ -45,7 +45,7 @@ class LayerCut:
         for box in self.shaped:
             if cut is not None and box.radius_px > 0:
                 cut = round_placed(cut, box.rect, box.radius_px)
-            elif cut is not None and box.edges is not None:
+            if cut is not None and box.edges is not None:
                 cut = soften_placed(cut, box.edges)
         return cut
 
@@ -81,7 +81,8 @@ def _overflow(clip: LayerClip, matrix: Matrix) -> _CutBox:
 def _path(clip: LayerClip, matrix: Matrix, *, is_whole: bool) -> _CutBox:
     edges = _edges(clip, matrix)
     away = max(abs(edge - floor(edge + 0.5)) for edge in edges)
-    if clip.radius_px > 0 or (away < _NEARLY_WHOLE and not is_whole):
+    is_circle = clip.box[2] - clip.box[0] <= 2 * clip.radius_px + _SAME
+    if is_circle or (away < _NEARLY_WHOLE and not is_whole):
         return _overflow(clip, matrix)
     around = PixelRect(
         floor(edges[0] + _SAME),
@@ -89,7 +90,8 @@ def _path(clip: LayerClip, matrix: Matrix, *, is_whole: bool) -> _CutBox:
         ceil(edges[2] - _SAME),
         ceil(edges[3] - _SAME),
     )
-    return _CutBox(around, 0.0, None if is_whole else edges)
+    radius_px = clip.radius_px * float(matrix[0, 0])
+    return _CutBox(around, radius_px, None if is_whole else edges)
 
 
 def _edges(clip: LayerClip, matrix: Matrix) -> Box:

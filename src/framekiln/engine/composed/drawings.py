@@ -154,6 +154,8 @@ def _companions(page: DrawingPage, scale: float) -> dict[int, tuple[PageLayer, .
             others = [_ink_box(other, scale) for other in group]
             if (
                 group[0].frame == layer.frame
+                # Clips are open while a layer is drawn that moves in them.
+                and group[0].clips == layer.clips
                 and area_beyond(group[0], scale, page, moves=bool(group[0].chain)) is None
                 and all(box.intersection(other).is_empty for other in others)
             ):

@@ -6,6 +6,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -134,7 +135,7 @@ def _layer(number: int, report: dict[str, Any]) -> PageLayer:
     if (shown := report["footage"]) is not None:
         footage = Footage(
             address=_address(shown["source"]),
-            picture=_box(shown["picture"]),
+            picture=_whole(_box(shown["picture"])),
             natural_px=(shown["widthPx"], shown["heightPx"]),
             is_whole=shown["isWhole"],
         )
@@ -153,6 +154,12 @@ def _layer(number: int, report: dict[str, Any]) -> PageLayer:
         is_redrawn=report["isRedrawn"],
         has_edges=report["hasEdges"],
     )
+
+
+def _whole(box: Box) -> Box:
+    """Return the nearest whole pixels: Chromium puts videos there before it moves them."""
+    left, top, right, bottom = (float(floor(edge + 0.5)) for edge in box)
+    return left, top, max(right, left + 1), max(bottom, top + 1)
 
 
 def _is_inside(inner: Box, outer: Box) -> bool:

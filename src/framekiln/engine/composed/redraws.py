@@ -119,6 +119,7 @@ def _groups(shown: Sequence[RedrawnLayer], page: DrawingPage) -> list[list[Redra
             if (
                 is_whole
                 and group[0].scale == each.scale
+                and group[0].layer.clips == each.layer.clips
                 and all(are_apart(each.content.ink, other.content.ink) for other in group)
             ):
                 group.append(each)
