@@ -11,6 +11,8 @@ import { frameTimeMs, type FrameRate } from "./clock.ts";
 const SCALING = /scale|matrix|perspective|translateZ|translate3d/u;
 /** Of an animation without end, the last repetitions count. */
 const REPETITIONS = 2;
+/** Of long animations, the last frames count: each slice of a film draws them once more. */
+const MAX_FRAMES = 300;
 
 /** When an animation began and ended, in the time of the film. */
 export interface Span {
@@ -18,11 +20,12 @@ export interface Span {
   readonly lastMs: number;
 }
 
-/** The frames in one of these times and before `frame`, in order. */
+/** The frames in one of these times and before `frame`, in order; the last ones, if many. */
 export function framesWithin(spans: readonly Span[], frame: number, rate: FrameRate): number[] {
   const found = new Set<number>();
   for (const { firstMs, lastMs } of spans) {
-    const first = Math.max(0, Math.floor(firstMs / frameTimeMs(1, rate)));
+    const begun = Math.floor(firstMs / frameTimeMs(1, rate));
+    const first = Math.max(0, begun, frame - MAX_FRAMES);
     for (let each = first; each < frame && frameTimeMs(each, rate) <= lastMs; each += 1) {
       found.add(each);
     }

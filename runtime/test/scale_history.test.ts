@@ -31,3 +31,9 @@ test("the frames of several times before one are in order, each once", () => {
   const rate = { numerator: 10, denominator: 1 };
   assert.deepEqual(framesWithin(spans, 8, rate), [0, 1, 2, 3, 4, 6, 7]);
 });
+
+test("of an animation as long as the film, only the last frames are drawn once more", () => {
+  const rate = { numerator: 30, denominator: 1 };
+  const found = framesWithin([{ firstMs: 0, lastMs: 3_600_000 }], 90_000, rate);
+  assert.deepEqual([found.length, found[0], found.at(-1)], [300, 89_700, 89_999]);
+});
