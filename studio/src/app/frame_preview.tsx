@@ -1,10 +1,10 @@
 /** A frame of what is written, drawn by the service, and what is wrong with it. */
 
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { problemOf, request, type Problem } from "../lib/api.ts";
 import type { Mark } from "../ui/editor.tsx";
-import { ProblemNote } from "../ui/parts.tsx";
+import { ProblemNote, Warnings } from "../ui/parts.tsx";
 import { lineOfPath, markIssues } from "./shared_text.ts";
 import { describeWarning } from "./videos.tsx";
 
@@ -17,6 +17,16 @@ export interface Frame {
 const PAUSE_MS = 1_200;
 /** After the slider was moved. */
 const SCRUB_PAUSE_MS = 150;
+const DEFAULT_DURATION_S = 10;
+
+/** The last picture that was drawn, its time, and why there is no newer one. */
+export interface Drawn {
+  frame: Frame | null;
+  problem: Problem | null;
+  isDrawing: boolean;
+  atS: number;
+  setAt: (seconds: number) => void;
+}
 
 /**
  * A picture of what is written, made after a pause; the latest text wins.
@@ -25,9 +35,9 @@ const SCRUB_PAUSE_MS = 150;
  */
 export function useFrame(
   written: readonly string[],
-  atS: number,
-  draw: (signal: AbortSignal) => Promise<Frame>,
-) {
+  draw: (atS: number, signal: AbortSignal) => Promise<Frame>,
+): Drawn {
+  const [atS, setAt] = useState(1);
   const [frame, setFrame] = useState<Frame | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isDrawing, setDrawing] = useState(false);
@@ -38,7 +48,7 @@ export function useFrame(
     const run = async (): Promise<void> => {
       setDrawing(true);
       try {
-        const drawn = await draw(abort.signal);
+        const drawn = await draw(atS, abort.signal);
         if (abort.signal.aborted) return URL.revokeObjectURL(drawn.url);
         setFrame((last) => {
           if (last) URL.revokeObjectURL(last.url);
@@ -59,7 +69,7 @@ export function useFrame(
       abort.abort();
     };
   }, [text, atS]);
-  return { frame, problem, isDrawing };
+  return { frame, problem, isDrawing, atS, setAt };
 }
 
 /** A frame of a layer config. */
@@ -87,29 +97,33 @@ export async function drawConfig(
   return { url, warnings, durationS: plan.duration };
 }
 
-/** The picture, or why there is none, and its time. */
-export function FramePicture({
-  frame,
-  problem,
-  atS,
-  durationS,
-  onTime,
+/** The picture with its time, and what is wrong; below it, what the page adds. */
+export function FramePreview({
+  of: { frame, problem, isDrawing, atS, setAt },
+  durationS = DEFAULT_DURATION_S,
+  issues,
+  children,
 }: {
-  frame: Frame | null;
-  problem: Problem | null;
-  atS: number;
-  durationS: number;
-  onTime: (seconds: number) => void;
+  of: Drawn;
+  /** As long as no frame says how long the film is. */
+  durationS?: number | undefined;
+  /** What is shown of the problem; null if it stands at a field. */
+  issues: Problem | null;
+  children?: ComponentChildren;
 }): JSX.Element {
+  const lengthS = Math.max(frame?.durationS ?? durationS, atS);
   return (
-    <>
+    <section class="stack" aria-label="Preview" aria-busy={isDrawing}>
       {frame ? (
         <img class="film checker" src={frame.url} alt={`The frame at ${atS} s`} />
       ) : (
         <div class="card quiet">{problem ? "No picture" : "Drawing a frame…"}</div>
       )}
-      <FrameTime atS={atS} durationS={Math.max(durationS, atS)} onChange={onTime} />
-    </>
+      <FrameTime atS={atS} durationS={lengthS} onChange={setAt} />
+      <Issues of={issues} />
+      <Warnings of={frame?.warnings ?? []} />
+      {children}
+    </section>
   );
 }
 
@@ -148,12 +162,15 @@ function FrameTime({
         value={atS}
         onInput={set}
       />
+      <span class="quiet" aria-hidden="true">
+        s
+      </span>
     </div>
   );
 }
 
 /** Everything that is wrong. */
-export function Issues({ of: problem }: { of: Problem | null }): JSX.Element | null {
+function Issues({ of: problem }: { of: Problem | null }): JSX.Element | null {
   if (problem === null || problem.issues.length < 2) return <ProblemNote problem={problem} />;
   return (
     <div class="note bad" role="alert">

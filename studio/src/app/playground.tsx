@@ -1,27 +1,23 @@
 /** Write a page or a layer config, see a frame of it, and make the film. */
 
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
 import { client, request } from "../lib/api.ts";
 import { useDraft } from "../lib/drafts.ts";
 import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
-import { Editor } from "../ui/editor.tsx";
-import { Copy, Page, ProblemNote, Show, Warnings } from "../ui/parts.tsx";
-import {
-  drawConfig,
-  FramePicture,
-  Issues,
-  marksOf,
-  useFrame,
-  type Frame,
-} from "./frame_preview.tsx";
+import { Copy, Show } from "../ui/parts.tsx";
+import { EditorPage } from "./editor_page.tsx";
+import { drawConfig, useFrame, type Frame } from "./frame_preview.tsx";
 import { OptionFields, withoutNulls, type RenderOptions } from "./render_options.tsx";
 import { decodeShared, encodeShared, shortHash } from "./shared_text.ts";
 import { configOf } from "./videos.tsx";
 
 type Kind = "html" | "config";
+const EDITORS = {
+  html: { label: "HTML page", language: "html" },
+  config: { label: "Layer config", language: "json", schema: "/schemas/layer-config.json" },
+} as const;
 const FIRST_PAGE = `<ef-timegroup mode="fixed" duration="4s" style="width: 1280px; height: 720px; background: #10141f">
   <h1 style="margin: 0; padding: 280px 90px; color: #ff9a52; font: 700 96px sans-serif; animation: rise 1s ease-out both">
     Hello
@@ -97,8 +93,7 @@ function Bench({ kind, start }: { kind: Kind; start: Start }): JSX.Element {
     JSON.stringify(start.options),
   );
   const options = JSON.parse(optionText) as RenderOptions;
-  const [atS, setAt] = useState(1);
-  const { frame, problem, isDrawing } = useFrame([text, optionText], atS, (signal) =>
+  const drawn = useFrame([text, optionText], (atS, signal) =>
     kind === "html"
       ? drawPage({ ...options, html: text }, atS, signal)
       : drawConfig(JSON.parse(text), atS, signal),
@@ -114,70 +109,54 @@ function Bench({ kind, start }: { kind: Kind; start: Start }): JSX.Element {
       goTo(pathTo("videos", id));
     }
   };
-  const durationS = frame?.durationS ?? (options.duration_ms ? options.duration_ms / 1000 : 10);
   return (
-    <Page
+    <EditorPage
       title="Playground"
-      actions={
-        <>
-          <select
-            aria-label="What to write"
-            value={kind}
-            onChange={(event) => {
-              const { value } = event.currentTarget as HTMLSelectElement;
-              goTo(`${pathTo("playground")}?kind=${value}`);
-            }}
-          >
-            <option value="html">HTML page</option>
-            <option value="config">Layer config</option>
-          </select>
-          <Copy
-            label="Copy a link to this"
-            text={`${location.origin}${pathTo("playground")}?kind=${kind}#${encodeShared(text)}`}
-          />
-          <button
-            type="button"
-            onClick={() => {
-              forget();
-              forgetOptions();
-            }}
-          >
-            Start again
-          </button>
-          <button
-            type="button"
-            class="primary"
-            disabled={action.isRunning}
-            onClick={() => action.run(makeFilm)}
-          >
-            Make the film
-          </button>
-        </>
-      }
+      choices={<Choices kind={kind} text={text} />}
+      startAgain={() => {
+        forget();
+        forgetOptions();
+      }}
+      main={{ label: "Make the film", action, work: makeFilm }}
+      refused={action.problem}
+      editor={EDITORS[kind]}
+      text={text}
+      onText={setText}
+      drawn={drawn}
+      wrong={drawn.problem}
+      durationS={options.duration_ms ? options.duration_ms / 1000 : undefined}
     >
-      <ProblemNote problem={action.problem} />
-      <div class="split">
-        <Editor
-          label={kind === "html" ? "HTML page" : "Layer config"}
-          language={kind === "html" ? "html" : "json"}
-          value={text}
-          {...(kind === "config" && { schema: "/schemas/layer-config.json" })}
-          marks={marksOf(problem, text)}
-          onChange={setText}
+      {kind === "html" && (
+        <OptionFields
+          options={options}
+          onChange={(changed) => setOptionText(JSON.stringify(changed))}
         />
-        <section class="stack" aria-label="Preview" aria-busy={isDrawing}>
-          <FramePicture {...{ frame, problem, atS, durationS }} onTime={setAt} />
-          {kind === "html" && (
-            <OptionFields
-              options={options}
-              onChange={(changed) => setOptionText(JSON.stringify(changed))}
-            />
-          )}
-          <Issues of={problem} />
-          <Warnings of={frame?.warnings ?? []} />
-        </section>
-      </div>
-    </Page>
+      )}
+    </EditorPage>
+  );
+}
+
+/** What is written, and a link with which others see it. */
+function Choices({ kind, text }: { kind: Kind; text: string }): JSX.Element {
+  return (
+    <>
+      <select
+        aria-label="What to write"
+        value={kind}
+        onChange={(event) => {
+          const { value } = event.currentTarget as HTMLSelectElement;
+          goTo(`${pathTo("playground")}?kind=${value}`);
+        }}
+      >
+        {Object.entries(EDITORS).map(([value, { label }]) => (
+          <option value={value}>{label}</option>
+        ))}
+      </select>
+      <Copy
+        label="Copy a link to this"
+        text={`${location.origin}${pathTo("playground")}?kind=${kind}#${encodeShared(text)}`}
+      />
+    </>
   );
 }
 

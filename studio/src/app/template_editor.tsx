@@ -7,16 +7,9 @@ import { client, type Problem } from "../lib/api.ts";
 import { useDraft } from "../lib/drafts.ts";
 import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
-import { Editor } from "../ui/editor.tsx";
-import { Page, ProblemNote, Show, Warnings } from "../ui/parts.tsx";
-import {
-  drawConfig,
-  FramePicture,
-  Issues,
-  marksOf,
-  useFrame,
-  type Frame,
-} from "./frame_preview.tsx";
+import { Show } from "../ui/parts.tsx";
+import { EditorPage } from "./editor_page.tsx";
+import { drawConfig, useFrame, type Frame } from "./frame_preview.tsx";
 import { DataFields, dataOf, inputOf, type DataSchema, type Typed } from "./template_form.tsx";
 import { describeWarning } from "./videos.tsx";
 
@@ -35,6 +28,7 @@ const FIRST_TEMPLATE = `{
   }
 }
 `;
+const EDITOR = { label: "Template", language: "json", schema: "/schemas/template.json" } as const;
 /** The parts of a template; other paths in messages are of the filled config. */
 const PARTS = ["name", "config", "inputs", "default_values", "data"];
 
@@ -84,10 +78,9 @@ function TemplateEditor({
   const [text, setText, forget] = useDraft(draft, start);
   const [typedText, setTypedText, forgetTyped] = useDraft(`${draft}.data`, "{}");
   const typed = JSON.parse(typedText) as Typed;
-  const [atS, setAt] = useState(1);
   const [schema, setSchema] = useState<DataSchema>({});
   const known = useRef<{ text: string; schema: DataSchema } | null>(null);
-  const { frame, problem, isDrawing } = useFrame([text, typedText], atS, async (signal) => {
+  const drawn = useFrame([text, typedText], async (atS, signal) => {
     const content = JSON.parse(text) as Content;
     if (known.current?.text !== text) {
       known.current = { text, schema: await schemaOf(content) };
@@ -95,63 +88,39 @@ function TemplateEditor({
     }
     return drawTemplate(content, dataOf(known.current.schema, typed), { atS, signal });
   });
+  const { problem } = drawn;
   const action = useAction();
+  const startAgain = (): void => {
+    forget();
+    forgetTyped();
+  };
   const save = async (): Promise<void> => {
     const body = JSON.parse(text);
     const made = await (id === null
       ? client.templates.create(body)
       : client.templates.update(id, body));
-    forget();
-    forgetTyped();
+    startAgain();
     goTo(pathTo("templates", made.data.id));
   };
-  const wrong = problem && inputOf(problem) === null ? inTemplate(problem) : null;
-  const refused = action.problem && inTemplate(action.problem);
   return (
-    <Page
+    <EditorPage
       title={title}
-      actions={
-        <>
-          <button type="button" onClick={forget}>
-            Start again
-          </button>
-          <button
-            type="button"
-            class="primary"
-            disabled={action.isRunning}
-            onClick={() => action.run(save)}
-          >
-            {id === null ? "Save" : "Save as a new version"}
-          </button>
-        </>
-      }
+      startAgain={startAgain}
+      main={{ label: id === null ? "Save" : "Save as a new version", action, work: save }}
+      refused={action.problem && inTemplate(action.problem)}
+      editor={EDITOR}
+      text={text}
+      onText={setText}
+      drawn={drawn}
+      wrong={problem && inputOf(problem) === null ? inTemplate(problem) : null}
     >
-      <ProblemNote problem={refused} />
-      <div class="split">
-        <Editor
-          label="Template"
-          language="json"
-          value={text}
-          schema="/schemas/template.json"
-          marks={marksOf(wrong ?? refused, text)}
-          onChange={setText}
-        />
-        <section class="stack" aria-label="Preview" aria-busy={isDrawing}>
-          <FramePicture
-            {...{ frame, problem, atS, durationS: frame?.durationS ?? 10 }}
-            onTime={setAt}
-          />
-          <Issues of={wrong} />
-          <Warnings of={frame?.warnings ?? []} />
-          <DataFields
-            schema={schema}
-            typed={typed}
-            problem={problem}
-            onChange={(next) => setTypedText(JSON.stringify(next))}
-          />
-        </section>
-      </div>
-    </Page>
+      <DataFields
+        schema={schema}
+        typed={typed}
+        problem={problem}
+        onChange={(next) => setTypedText(JSON.stringify(next))}
+      />
+    </EditorPage>
   );
 }
 

@@ -1,7 +1,7 @@
 /** Templates: their versions, a form for the data of one video, and a table for many. */
 
 import type { JSX } from "preact";
-import { useCallback, useState } from "preact/hooks";
+import { useCallback } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
 import { changesOf } from "../lib/activity.ts";
 import { client, request, type ResultOf } from "../lib/api.ts";
@@ -9,8 +9,8 @@ import { useDraft } from "../lib/drafts.ts";
 import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
-import { Link, Page, ProblemNote, Show, Time, Warnings } from "../ui/parts.tsx";
-import { FramePicture, Issues, useFrame } from "./frame_preview.tsx";
+import { Link, Page, ProblemNote, Show, Time } from "../ui/parts.tsx";
+import { FramePreview, useFrame } from "./frame_preview.tsx";
 import { Bulk, BulkForm } from "./template_bulk.tsx";
 import { drawTemplate, EditTemplate, NewTemplate } from "./template_editor.tsx";
 import { DataFields, dataOf, inputOf, type DataSchema, type Typed } from "./template_form.tsx";
@@ -53,7 +53,7 @@ function AllTemplates(): JSX.Element {
           template.version,
           <Time iso={template.created_at} />,
         ]}
-        empty="There are no templates yet: a template is a layer config with named inputs."
+        empty="There are no templates yet. A template is a film with blanks, such as a name: a form or a table fills them, one video for each row."
       />
     </Page>
   );
@@ -163,8 +163,7 @@ function OneVideo({
   const [typedText, setTypedText, forget] = useDraft(`template.${id}`, "{}");
   const typed = JSON.parse(typedText) as Typed;
   const data = dataOf(schema, typed);
-  const [atS, setAt] = useState(1);
-  const drawn = useFrame([JSON.stringify(data)], atS, (signal) =>
+  const drawn = useFrame([JSON.stringify(data)], (atS, signal) =>
     drawTemplate(source, data, { atS, signal }),
   );
   const action = useAction();
@@ -197,16 +196,7 @@ function OneVideo({
           </div>
         </form>
       </section>
-      <section class="stack" aria-label="Preview" aria-busy={drawn.isDrawing}>
-        <FramePicture
-          frame={drawn.frame}
-          problem={drawn.problem}
-          {...{ atS, durationS: drawn.frame?.durationS ?? 10 }}
-          onTime={setAt}
-        />
-        {!isOfField && <Issues of={drawn.problem} />}
-        <Warnings of={drawn.frame?.warnings ?? []} />
-      </section>
+      <FramePreview of={drawn} issues={isOfField ? null : drawn.problem} />
     </div>
   );
 }
