@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ago, bytes, duration, quota } from "../src/lib/format.ts";
+import { ago, bytes, duration, quota, quotaName } from "../src/lib/format.ts";
 
 test("a duration is minutes and seconds, with tenths only if there are any", () => {
   assert.equal(duration(0), "0:00");
@@ -24,6 +24,8 @@ test("a time is told relative to now", () => {
 test("a quota has the unit of what it counts", () => {
   assert.equal(quota("stored_bytes", 39_894, 1_099_511_627_776), "39.9 kB of 1.1 TB");
   assert.equal(quota("concurrent_renders", 0, 50), "0 of 50");
-  assert.equal(quota("requests_per_minute", null, 12_000), "at most 12000");
+  assert.equal(quota("requests_per_minute", null, 12_000), "at most 12,000");
   assert.equal(quota("queued_jobs", 3, null), "3");
+  assert.equal(quotaName("uploaded_bytes"), "Copied to destinations");
+  assert.equal(quotaName("a_new_one"), "a new one");
 });

@@ -5,7 +5,7 @@ import { useCallback, useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
 import { request, type ResultOf } from "../lib/api.ts";
 import { LongList } from "../ui/long_list.tsx";
-import { Copy, Field, Page, ProblemNote, Status, Time } from "../ui/parts.tsx";
+import { Copy, Field, Page, ProblemNote, ShownOnce, Status, Time } from "../ui/parts.tsx";
 
 type Endpoint = ResultOf<"get", "/api/v1/pipeline-endpoints">["endpoints"][number];
 
@@ -55,7 +55,7 @@ export default function Endpoints(): JSX.Element {
             </button>
           ),
         ]}
-        empty="There are no endpoints yet. Steps of the type endpoint send requests to them."
+        empty="There are no endpoints yet. An endpoint is a server of your own that does the work of a pipeline step."
       />
     </Page>
   );
@@ -99,12 +99,7 @@ function NewEndpoint({ onMade }: { onMade: () => void }): JSX.Element {
           Add
         </button>
       </div>
-      {secret && (
-        <div class="note good" role="status">
-          The secret that signs requests to it, shown this once: <code>{secret}</code>{" "}
-          <Copy text={secret} />
-        </div>
-      )}
+      <ShownOnce name="The secret that signs requests to it" text={secret} />
     </form>
   );
 }

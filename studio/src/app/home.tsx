@@ -4,10 +4,10 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { changesOf } from "../lib/activity.ts";
 import { problemOf, request, type Problem } from "../lib/api.ts";
-import { quota, shortId } from "../lib/format.ts";
+import { quota, quotaName, shortId } from "../lib/format.ts";
 import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo } from "../lib/router.ts";
-import { Facts, Link, Page, ProblemNote, Show, Status, Time } from "../ui/parts.tsx";
+import { Facts, Link, Page, ProblemNote, Show, Status, Table, Time } from "../ui/parts.tsx";
 
 const LATEST = 12;
 const LATEST_FILES = 4;
@@ -70,34 +70,22 @@ export function Home(): JSX.Element {
           found.length > 0 && (
             <section class="card">
               <h2>Latest activity</h2>
-              <div class="scrolled">
-                <table>
-                  <thead>
-                    <tr>
-                      <th>What</th>
-                      <th>Name</th>
-                      <th>Status</th>
-                      <th>Created</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {found.map(({ kind, name, to, status, at }) => (
-                      <tr key={to}>
-                        <td>{kind}</td>
-                        <td>
-                          <Link to={to}>{name}</Link>
-                        </td>
-                        <td>
-                          <Status value={status} />
-                        </td>
-                        <td>
-                          <Time iso={at} />
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
+              <Table columns={["What", "Name", "Status", "Created"]}>
+                {found.map(({ kind, name, to, status, at }) => (
+                  <tr key={to}>
+                    <td>{kind}</td>
+                    <td>
+                      <Link to={to}>{name}</Link>
+                    </td>
+                    <td>
+                      <Status value={status} />
+                    </td>
+                    <td>
+                      <Time iso={at} />
+                    </td>
+                  </tr>
+                ))}
+              </Table>
             </section>
           )
         }
@@ -108,7 +96,7 @@ export function Home(): JSX.Element {
           {({ quotas }) => (
             <Facts
               of={Object.entries(quotas).map(([name, { used, limit }]) => [
-                name.replaceAll("_", " "),
+                quotaName(name),
                 quota(name, used, limit),
               ])}
             />

@@ -7,7 +7,7 @@ import { request, type ResultOf } from "../lib/api.ts";
 import { useLoad } from "../lib/load.ts";
 import { ROLES, type Role } from "../lib/roles.ts";
 import { findSession, session } from "../lib/session.ts";
-import { Copy, Field, Page, ProblemNote, Show, Time } from "../ui/parts.tsx";
+import { Field, Page, ProblemNote, Show, ShownOnce, Table, Time, Unseen } from "../ui/parts.tsx";
 
 type Member = ResultOf<"get", "/api/v1/members">["members"][number];
 
@@ -30,25 +30,11 @@ function Members(): JSX.Element {
       <h2>Members</h2>
       <Show of={loaded}>
         {({ members }) => (
-          <div class="scrolled">
-            <table>
-              <thead>
-                <tr>
-                  <th>E-mail address</th>
-                  <th>Role</th>
-                  <th>Joined</th>
-                  <th>
-                    <span class="visually-hidden">Remove</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {members.map((member) => (
-                  <MemberRow key={member.user_id} member={member} reload={loaded.reload} />
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table columns={["E-mail address", "Role", "Joined", <Unseen>Remove</Unseen>]}>
+            {members.map((member) => (
+              <MemberRow key={member.user_id} member={member} reload={loaded.reload} />
+            ))}
+          </Table>
         )}
       </Show>
     </section>
@@ -210,49 +196,31 @@ function Invitations(): JSX.Element {
         </button>
       </form>
       <p class="quiet">{ROLES.find(([each]) => each === role)?.[1]}.</p>
-      {made && (
-        <div class="note good" role="status">
-          The link for {made.email}, shown this once: <code>{made.url}</code>{" "}
-          <Copy text={made.url} />
-        </div>
-      )}
+      {made && <ShownOnce name={`The link for ${made.email}`} text={made.url} />}
       <Show of={loaded}>
         {({ invitations }) =>
           invitations.length === 0 ? (
             <p class="quiet">Nobody is invited.</p>
           ) : (
-            <div class="scrolled">
-              <table>
-                <thead>
-                  <tr>
-                    <th>E-mail address</th>
-                    <th>Role</th>
-                    <th>Invited by</th>
-                    <th>Expires</th>
-                    <th>
-                      <span class="visually-hidden">Revoke</span>
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {invitations.map((each) => (
-                    <tr key={each.id}>
-                      <td>{each.email}</td>
-                      <td>{each.role}</td>
-                      <td>{each.invited_by ?? "the operator"}</td>
-                      <td>
-                        <Time iso={each.expires_at} />
-                      </td>
-                      <td>
-                        <button type="button" class="danger" onClick={() => revoke(each.id)}>
-                          Revoke
-                        </button>
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table
+              columns={["E-mail address", "Role", "Invited by", "Expires", <Unseen>Revoke</Unseen>]}
+            >
+              {invitations.map((each) => (
+                <tr key={each.id}>
+                  <td>{each.email}</td>
+                  <td>{each.role}</td>
+                  <td>{each.invited_by ?? "the operator"}</td>
+                  <td>
+                    <Time iso={each.expires_at} />
+                  </td>
+                  <td>
+                    <button type="button" class="danger" onClick={() => revoke(each.id)}>
+                      Revoke
+                    </button>
+                  </td>
+                </tr>
+              ))}
+            </Table>
           )
         }
       </Show>

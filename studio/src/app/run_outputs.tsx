@@ -6,7 +6,7 @@ import { request, type ResultOf } from "../lib/api.ts";
 import { duration } from "../lib/format.ts";
 import { useLoad } from "../lib/load.ts";
 import { pathTo } from "../lib/router.ts";
-import { Facts, Link, Show } from "../ui/parts.tsx";
+import { Facts, Link, Show, Table } from "../ui/parts.tsx";
 import { Player } from "../ui/player.tsx";
 import { annotationRow, mediaOf } from "./output_parts.ts";
 
@@ -95,32 +95,21 @@ function Value({ of: value, name }: { of: unknown; name: string }): JSX.Element 
 
 function Annotations({ of: all }: { of: readonly Record<string, unknown>[] }): JSX.Element {
   return (
-    <div class="table" tabIndex={0} role="group" aria-label="Annotations">
-      <table>
-        <thead>
-          <tr>
-            <th>From</th>
-            <th>To</th>
-            <th>Kind</th>
-            <th>What</th>
-            <th>Confidence</th>
+    <>
+      <Table label="Annotations" columns={["From", "To", "Kind", "What", "Confidence"]}>
+        {all.slice(0, MAX_ROWS).map((each, at) => (
+          <tr key={at}>
+            {annotationRow(each).map((cell) => (
+              <td>{cell}</td>
+            ))}
           </tr>
-        </thead>
-        <tbody>
-          {all.slice(0, MAX_ROWS).map((each, at) => (
-            <tr key={at}>
-              {annotationRow(each).map((cell) => (
-                <td>{cell}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </Table>
       {all.length > MAX_ROWS && (
         <p class="quiet">
           The first {MAX_ROWS} of {all.length}; the JSON has all of them.
         </p>
       )}
-    </div>
+    </>
   );
 }

@@ -4,9 +4,19 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
 import { request } from "../lib/api.ts";
-import { quota } from "../lib/format.ts";
+import { quota, quotaName } from "../lib/format.ts";
 import { useLoad } from "../lib/load.ts";
-import { Copy, Field, Page, ProblemNote, Show, Status, Time } from "../ui/parts.tsx";
+import {
+  Field,
+  Page,
+  ProblemNote,
+  Show,
+  ShownOnce,
+  Status,
+  Table,
+  Time,
+  Unseen,
+} from "../ui/parts.tsx";
 import { UsageCharts } from "./usage.tsx";
 
 const DAY_S = 86_400;
@@ -15,6 +25,15 @@ const OVERLAPS: readonly (readonly [seconds: number, text: string])[] = [
   [3_600, "the old one works for an hour"],
   [DAY_S, "the old one works for a day"],
   [7 * DAY_S, "the old one works for a week"],
+];
+const KEY_COLUMNS = [
+  "Name",
+  "Id",
+  "Created",
+  "Last used",
+  "Made by",
+  "State",
+  <Unseen>Change</Unseen>,
 ];
 
 export default function Settings(): JSX.Element {
@@ -71,62 +90,41 @@ function Keys(): JSX.Element {
           Make a key
         </button>
       </form>
-      {made && (
-        <div class="note good" role="status">
-          The key, shown this once: <code>{made}</code> <Copy text={made} />
-        </div>
-      )}
+      <ShownOnce name="The key" text={made} />
       <Show of={loaded}>
         {({ keys }) => (
-          <div class="scrolled">
-            <table>
-              <thead>
-                <tr>
-                  <th>Name</th>
-                  <th>Id</th>
-                  <th>Created</th>
-                  <th>Last used</th>
-                  <th>Made by</th>
-                  <th>State</th>
-                  <th>
-                    <span class="visually-hidden">Change</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {keys.map((key) => (
-                  <tr key={key.key_id}>
-                    <td>{key.name}</td>
-                    <td class="mono">{key.key_id}</td>
-                    <td>
-                      <Time iso={key.created_at} />
-                    </td>
-                    <td>
-                      <Time iso={key.last_used_at} />
-                    </td>
-                    <td>{key.made_by ?? <span class="quiet">the operator</span>}</td>
-                    <td>
-                      <Status value={key.revoked_at ? "expired" : "active"} />
-                      {!key.revoked_at && isLater(key.previous_until) && (
-                        <div class="quiet">
-                          the old secret ends <Time iso={key.previous_until} />
-                        </div>
-                      )}
-                    </td>
-                    <td>
-                      {!key.revoked_at && (
-                        <KeyActions
-                          name={key.name}
-                          rotate={(overlapS) => rotate(key.key_id, overlapS)}
-                          revoke={() => revoke(key.key_id, key.name)}
-                        />
-                      )}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table columns={KEY_COLUMNS}>
+            {keys.map((key) => (
+              <tr key={key.key_id}>
+                <td>{key.name}</td>
+                <td class="mono">{key.key_id}</td>
+                <td>
+                  <Time iso={key.created_at} />
+                </td>
+                <td>
+                  <Time iso={key.last_used_at} />
+                </td>
+                <td>{key.made_by ?? <span class="quiet">the operator</span>}</td>
+                <td>
+                  <Status value={key.revoked_at ? "revoked" : "active"} />
+                  {!key.revoked_at && isLater(key.previous_until) && (
+                    <div class="quiet">
+                      the old secret ends <Time iso={key.previous_until} />
+                    </div>
+                  )}
+                </td>
+                <td>
+                  {!key.revoked_at && (
+                    <KeyActions
+                      name={key.name}
+                      rotate={(overlapS) => rotate(key.key_id, overlapS)}
+                      revoke={() => revoke(key.key_id, key.name)}
+                    />
+                  )}
+                </td>
+              </tr>
+            ))}
+          </Table>
         )}
       </Show>
     </section>
@@ -195,35 +193,30 @@ function Links(): JSX.Element {
       <h2>Links</h2>
       <ProblemNote problem={problem} />
       <Show of={loaded}>
-        {({ links }) => (
-          <div class="scrolled">
-            <table>
-              <thead>
-                <tr>
-                  <th>Leads to</th>
-                  <th>Expires</th>
-                  <th />
+        {({ links }) =>
+          links.length === 0 ? (
+            <p class="quiet">
+              There are no links. A link lets somebody without an account play or download one thing
+              until it expires; programs make links with <code>POST /api/v1/links</code>.
+            </p>
+          ) : (
+            <Table columns={["Leads to", "Expires", <Unseen>Revoke</Unseen>]}>
+              {links.map((link) => (
+                <tr key={link.id}>
+                  <td class="mono">{link.address}</td>
+                  <td>{link.revoked_at ? "revoked" : <Time iso={link.expires_at} />}</td>
+                  <td>
+                    {!link.revoked_at && (
+                      <button type="button" onClick={() => run(() => revoke(link.id))}>
+                        Revoke
+                      </button>
+                    )}
+                  </td>
                 </tr>
-              </thead>
-              <tbody>
-                {links.map((link) => (
-                  <tr key={link.id}>
-                    <td class="mono">{link.address}</td>
-                    <td>{link.revoked_at ? "revoked" : <Time iso={link.expires_at} />}</td>
-                    <td>
-                      {!link.revoked_at && (
-                        <button type="button" onClick={() => run(() => revoke(link.id))}>
-                          Revoke
-                        </button>
-                      )}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-            {links.length === 0 && <p class="quiet">There are no links.</p>}
-          </div>
-        )}
+              ))}
+            </Table>
+          )
+        }
       </Show>
     </section>
   );
@@ -239,7 +232,7 @@ function Usage(): JSX.Element {
           <div class="grid">
             {Object.entries(quotas).map(([name, { used, limit }]) => (
               <label>
-                {name.replaceAll("_", " ")}: {quota(name, used, limit)}
+                {quotaName(name)}: {quota(name, used, limit)}
                 {limit !== null && used !== null && <progress value={used} max={limit || 1} />}
               </label>
             ))}

@@ -7,7 +7,18 @@ import { request, type ResultOf } from "../lib/api.ts";
 import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
-import { Copy, Facts, Field, Link, Page, ProblemNote, Show, Status, Time } from "../ui/parts.tsx";
+import {
+  Facts,
+  Field,
+  Link,
+  Page,
+  ProblemNote,
+  Show,
+  ShownOnce,
+  Status,
+  Table,
+  Time,
+} from "../ui/parts.tsx";
 
 type Delivery = ResultOf<"get", "/api/v1/webhooks/{webhook_id}/deliveries">["deliveries"][number];
 
@@ -23,17 +34,14 @@ function AllWebhooks(): JSX.Element {
       <NewWebhook onMade={loaded.reload} />
       <Show of={loaded}>
         {({ webhooks }) => (
-          <div class="scrolled card">
-            <table>
-              <thead>
-                <tr>
-                  <th>Address</th>
-                  <th>Events</th>
-                  <th>State</th>
-                  <th>Last delivery</th>
-                </tr>
-              </thead>
-              <tbody>
+          <section class="card" aria-label="Webhooks">
+            {webhooks.length === 0 ? (
+              <p class="quiet">
+                There are no webhooks yet. A webhook tells your own server when a film, a file or a
+                run is ready.
+              </p>
+            ) : (
+              <Table columns={["Address", "Events", "State", "Last delivery"]}>
                 {webhooks.map((webhook) => (
                   <tr key={webhook.id}>
                     <td>
@@ -48,10 +56,9 @@ function AllWebhooks(): JSX.Element {
                     </td>
                   </tr>
                 ))}
-              </tbody>
-            </table>
-            {webhooks.length === 0 && <p class="quiet">There are no webhooks yet.</p>}
-          </div>
+              </Table>
+            )}
+          </section>
         )}
       </Show>
     </Page>
@@ -105,11 +112,7 @@ function NewWebhook({ onMade }: { onMade: () => void }): JSX.Element {
           Add
         </button>
       </div>
-      {secret && (
-        <div class="note good" role="status">
-          The secret of this webhook, shown this once: <code>{secret}</code> <Copy text={secret} />
-        </div>
-      )}
+      <ShownOnce name="The secret of this webhook" text={secret} />
     </form>
   );
 }

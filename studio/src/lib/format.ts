@@ -41,9 +41,26 @@ export function bytes(count: number): string {
   return `${value >= 100 || unit === 0 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
 }
 
+const QUOTA_NAMES: Readonly<Record<string, string>> = {
+  concurrent_renders: "Renders at the same time",
+  render_minutes: "Minutes of film",
+  stored_bytes: "Stored",
+  downloaded_bytes: "Downloaded",
+  uploaded_bytes: "Copied to destinations",
+  concurrent_copies: "Copies at the same time",
+  queued_jobs: "Jobs that wait",
+  requests_per_minute: "Requests per minute",
+};
+
+/** What a quota limits; a new one keeps the name that the API gives it. */
+export function quotaName(name: string): string {
+  return QUOTA_NAMES[name] ?? name.replaceAll("_", " ");
+}
+
 /** "3 of 50"; "1.4 MB of 1.1 TB"; "12". */
 export function quota(name: string, used: number | null, limit: number | null): string {
-  const text = (value: number): string => (name.endsWith("_bytes") ? bytes(value) : String(value));
+  const text = (value: number): string =>
+    name.endsWith("_bytes") ? bytes(value) : value.toLocaleString("en");
   if (used === null) return limit === null ? "no limit" : `at most ${text(limit)}`;
   return limit === null ? text(used) : `${text(used)} of ${text(limit)}`;
 }

@@ -8,7 +8,16 @@ import { ago, percent } from "../lib/format.ts";
 import { follow } from "../lib/router.ts";
 
 const GOOD = new Set(["complete", "completed", "ready", "done", "succeeded", "approved", "active"]);
-const BAD = new Set(["failed", "error", "rejected", "cancelled", "canceled", "expired", "paused"]);
+const BAD = new Set([
+  "failed",
+  "error",
+  "rejected",
+  "cancelled",
+  "canceled",
+  "expired",
+  "paused",
+  "revoked",
+]);
 
 /** The state of a resource: a word and a colour. */
 export function Status({ value }: { value: string }): JSX.Element {
@@ -130,6 +139,54 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
       {isDone ? "Copied" : label}
     </button>
   );
+}
+
+/** A secret that the service tells only once. */
+export function ShownOnce({
+  name,
+  text,
+}: {
+  name: string;
+  text: string | null;
+}): JSX.Element | null {
+  if (text === null) return null;
+  return (
+    <div class="note good" role="status">
+      {name}, shown this once: <code>{text}</code> <Copy text={text} />
+    </div>
+  );
+}
+
+/** A table, which scrolls sideways where it is too wide. */
+export function Table({
+  columns,
+  children,
+  label,
+}: {
+  columns: readonly ComponentChildren[];
+  children: ComponentChildren;
+  /** For one without links or buttons: keys can only scroll what has the focus. */
+  label?: string;
+}): JSX.Element {
+  return (
+    <div class="scrolled" {...(label && { tabIndex: 0, role: "group", "aria-label": label })}>
+      <table>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th>{column}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Text for those who hear the page. */
+export function Unseen({ children }: { children: ComponentChildren }): JSX.Element {
+  return <span class="visually-hidden">{children}</span>;
 }
 
 /** Names and values. */
