@@ -110,7 +110,7 @@ function Filter({ values }: { values: readonly string[] }): JSX.Element {
       <Field label="Area">
         {(attributes) => (
           <select {...attributes} name="action">
-            <option value="">all</option>
+            <option value="">All areas</option>
             {[...new Set([...AREAS, ...(action ? [action] : [])])].map((area) => (
               <option key={area} value={area} selected={area === action}>
                 {area}

@@ -107,6 +107,11 @@ function NewBatch(): JSX.Element {
             </select>
           )}
         </Field>
+        {pipelines.value?.pipelines.length === 0 && (
+          <p class="quiet">
+            There are no pipelines yet. <Link to={pathTo("pipelines", "new")}>Make one.</Link>
+          </p>
+        )}
         <Field label="Runs at a time" name="max_in_flight" problem={problem}>
           {(attributes) => (
             <input {...attributes} name="max_in_flight" type="number" min="1" defaultValue="10" />

@@ -59,7 +59,7 @@ function AllPipelines(): JSX.Element {
           pipeline.latest_version,
           <Time iso={pipeline.created_at} />,
         ]}
-        empty="There are no pipelines yet."
+        empty="There are no pipelines yet. A pipeline is a list of steps for a file: transcribe it, find its scenes, have somebody check it, publish it."
       />
     </Page>
   );

@@ -34,6 +34,7 @@ export function RenderSlices({
   return (
     <section class="card stack" aria-label="Slices">
       <h2>Slices</h2>
+      <p class="quiet">Parts of the film, which several workers make at the same time.</p>
       <div class="waterfall" role="table" aria-label="Slices over time">
         {slices.map((slice, at) => (
           <div role="row" class="waterfall-row" key={slice.number}>

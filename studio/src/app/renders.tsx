@@ -55,7 +55,7 @@ function AllRenders(): JSX.Element {
             goTo(pathTo("renders") + (value && `?status=${value}`));
           }}
         >
-          <option value="">all</option>
+          <option value="">Any status</option>
           {STATUSES.map((each) => (
             <option value={each}>{each}</option>
           ))}
@@ -80,8 +80,8 @@ function AllRenders(): JSX.Element {
         ]}
         empty={
           <>
-            There are no renders{status && ` with the status ${status}`} yet.{" "}
-            <Link to={pathTo("playground")}>Make one in the playground.</Link>
+            There are no renders{status && ` with the status ${status}`} yet. A render makes a film
+            from an HTML page. <Link to={pathTo("playground")}>Make one in the playground.</Link>
           </>
         }
       />
@@ -192,12 +192,12 @@ function RenderFacts({ render }: { render: Render }): JSX.Element {
           ["Status", <Status value={render.status} />],
           ["Id", <span class="mono">{render.id}</span>],
           ["Size", render.width ? `${render.width} x ${render.height}` : "—"],
-          ["Frame rate", render.fps ?? "—"],
+          ["Frame rate", render.fps ? `${render.fps} fps` : "—"],
           ["Length", render.duration_ms ? duration(render.duration_ms) : "—"],
-          ["File", render.byte_size ? bytes(render.byte_size) : "—"],
+          ["File size", render.byte_size ? bytes(render.byte_size) : "—"],
           ["Created", <Time iso={render.created_at} />],
-          ["Completed", <Time iso={render.completed_at ?? render.failed_at} />],
-          ["From creation to end", tookText(render)],
+          ["Ended", <Time iso={render.completed_at ?? render.failed_at} />],
+          ["Took, with waiting", tookText(render)],
           ...metadata.map(([name, value]) => [name, String(value)] as const),
         ]}
       />

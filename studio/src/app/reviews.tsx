@@ -67,7 +67,11 @@ function AllReviews(): JSX.Element {
           <Time iso={review.expires_at} />,
           <Time iso={review.created_at} />,
         ]}
-        empty={status === "pending" ? "Nothing waits for a review." : "There are no such tasks."}
+        empty={
+          status === "pending"
+            ? "Nothing waits for a review. Pipelines with a review step put films here for somebody to check."
+            : "There are no such tasks."
+        }
       />
     </Page>
   );

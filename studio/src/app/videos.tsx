@@ -67,7 +67,8 @@ function AllVideos(): JSX.Element {
         ]}
         empty={
           <>
-            There are no videos yet.{" "}
+            There are no videos yet. A video is made from layers that a JSON text describes; a film
+            made from an HTML page is a render.{" "}
             <Link to={`${pathTo("playground")}?kind=config`}>Make one in the playground.</Link>
           </>
         }

@@ -44,7 +44,7 @@ export function problemOf(error: unknown): Problem {
 }
 
 /** `errors` has the texts of a layer config by path, `issues` the codes and hints. */
-export function issuesOf(details: Record<string, unknown>): Issue[] {
+function issuesOf(details: Record<string, unknown>): Issue[] {
   const { issues, errors } = details;
   const texts = (errors ?? {}) as Record<string, string[]>;
   if (!Array.isArray(issues)) return [];

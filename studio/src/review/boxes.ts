@@ -41,7 +41,7 @@ interface Edges {
 const MAX_HOLD_MS = 50;
 const MIN_MARGIN_PX = 8;
 const MARGIN = 0.05;
-export const MIN_SIDE = 0.005;
+const MIN_SIDE = 0.005;
 
 export function hasBoxes(
   annotation: Annotation,

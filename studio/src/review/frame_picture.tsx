@@ -8,7 +8,7 @@ const REST_MS = 40;
 const RETRY_MS = 1000;
 const MAX_RETRIES = 5;
 
-export function frameAddress(fileId: string, number: number): string {
+function frameAddress(fileId: string, number: number): string {
   return `/api/v1/files/${fileId}/frames/number/${number}.jpg`;
 }
 

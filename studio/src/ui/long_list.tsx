@@ -99,7 +99,7 @@ export function LongList<T>({
           aria-label={label}
           aria-rowcount={next === null ? items.length : -1}
           tabIndex={0}
-          style={{ "--columns": String(columns.length) }}
+          style={{ "--further-columns": String(columns.length - 1) }}
           onScroll={(event) => setTop((event.currentTarget as HTMLElement).scrollTop)}
         >
           <div role="row" class="long-list-head">

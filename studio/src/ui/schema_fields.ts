@@ -30,7 +30,7 @@ function alternatives(root: Schema, schema: Schema, depth = 0): Schema[] {
 }
 
 /** The schemas that the value at a path may have; names of list items are numbers. */
-export function schemasAt(root: Schema, path: readonly string[]): Schema[] {
+function schemasAt(root: Schema, path: readonly string[]): Schema[] {
   let found = alternatives(root, root);
   for (const name of path) {
     found = found.flatMap((each) => {
