@@ -284,7 +284,7 @@ async def test_a_template_is_filled_and_its_errors_name_the_line(tmp_path: Path)
             "dimensions": {"width": 160, "height": 90},
             "duration": 1,
             "fps": 10,
-            "layers": [{"type": "text", "text": {"text": "{{ name }}"}, "name": "title"}],
+            "layers": [{"type": "text", "text": {"text": "{{ name }}"}}],
         },
         "inputs": {"name": "string"},
         "default_values": {"name": "Ada"},
@@ -295,7 +295,7 @@ async def test_a_template_is_filled_and_its_errors_name_the_line(tmp_path: Path)
         assert found["error"] is None
         assert (found["kind"], found["data"]) == ("template", {"name": "Ada"})
         assert found["data_schema"] == {"name": "string"}
-        assert [(each["kind"], each["name"]) for each in found["tracks"]] == [("text", "title")]
+        assert [(each["kind"], each["name"]) for each in found["tracks"]] == [("text", "Ada")]
         before = await client.picture(5)
         await client.http.put("/data", json={"name": "Somebody else"})
         assert not np.array_equal(await client.picture(5), before)

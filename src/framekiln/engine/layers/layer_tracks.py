@@ -2,17 +2,24 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import PurePosixPath
+from typing import Final
+from urllib.parse import urlsplit
 
 from framekiln.composition.layers import ResolvedLayer, ResolvedTimeline
 from framekiln.composition.layers.values import (
     AudioLayer,
     GroupLayer,
+    ImageLayer,
     Layer,
     SequenceLayer,
     SubtitlesLayer,
     TextLayer,
+    VideoLayer,
 )
 from framekiln.engine.tracks import MAX_TRACKS, TimelineTrack
+
+_MAX_NAME: Final = 60
 
 
 def layer_tracks(film: ResolvedTimeline) -> tuple[TimelineTrack, ...]:
@@ -27,12 +34,23 @@ def _tracks(
     for each in layers:
         yield TimelineTrack(
             kind=_kind(each.layer),
-            name=each.layer.name or each.layer.id,
+            name=each.layer.name or _content_name(each.layer) or each.layer.id,
             depth=depth,
             start_ms=max(0.0, float(each.start_s * 1000)),
             end_ms=min(end_ms, float(each.end_s * 1000)),
         )
         yield from _tracks(each.children, depth=depth + 1, end_ms=end_ms)
+
+
+def _content_name(layer: Layer) -> str:
+    """Return the text or the name of the source: ids are often made by us."""
+    match layer:
+        case TextLayer():
+            return layer.text.text[:_MAX_NAME]
+        case VideoLayer() | AudioLayer() | ImageLayer():
+            address = urlsplit(layer.file)
+            return "" if address.scheme == "data" else PurePosixPath(address.path).name[:_MAX_NAME]
+    return ""
 
 
 def _kind(layer: Layer) -> str:
