@@ -222,6 +222,7 @@ function Media({ file }: { file: FileDetail }): JSX.Element {
         <Player
           src={`/api/v1/transcode/manifest.m3u8?url=${source}`}
           captions={captions}
+          hasPicture={file.tracks.some((track) => track.type === "video")}
           onTime={setAt}
           seek={seek}
         />

@@ -177,7 +177,7 @@ function OnePipeline({ id }: { id: string }): JSX.Element {
             }
           >
             <ProblemNote problem={action.problem} />
-            <form class="card row" onSubmit={start}>
+            <form class="card row fields" onSubmit={start}>
               <Field label="Run it over a file">
                 {(attributes) => (
                   <select {...attributes} name="file" required>

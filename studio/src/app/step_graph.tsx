@@ -122,7 +122,7 @@ export function StepGraph(properties: Properties): JSX.Element {
               </text>
             )}
             <text x="10" y="36" class="type">
-              {statuses[key] ?? steps[key]?.type}
+              {statuses[key]?.replaceAll("_", " ") ?? steps[key]?.type}
             </text>
           </g>
         ))}

@@ -7,12 +7,15 @@ interface Properties {
   src: string;
   poster?: string | undefined;
   captions?: string | undefined;
+  /** A sound needs only the controls. */
+  hasPicture?: boolean;
   onTime?: (seconds: number) => void;
   /** Changes to go to another time. */
   seek?: { seconds: number } | null;
 }
 
-export function Player({ src, poster, captions, onTime, seek }: Properties): JSX.Element {
+export function Player(properties: Properties): JSX.Element {
+  const { src, poster, captions, hasPicture = true, onTime, seek } = properties;
   const video = useRef<HTMLVideoElement>(null);
   const [failure, setFailure] = useState("");
   const isPlaylist = src.includes(".m3u8") || src.endsWith("/stream");
@@ -48,7 +51,7 @@ export function Player({ src, poster, captions, onTime, seek }: Properties): JSX
     <>
       <video
         ref={video}
-        class="film"
+        class={hasPicture ? "film" : "sound"}
         controls
         playsInline
         poster={poster}
