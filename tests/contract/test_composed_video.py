@@ -56,6 +56,8 @@ PAGES = {
     ' animation: turn 1s both, fade 1s both"></ef-video>',
     "plain": f'<video src="{FOOTAGE}" style="position: absolute; left: 20px; top: 10px;'
     f' width: 192px; border-radius: 14px"></video>{TITLE}',
+    "between pixels": f'<video src="{FOOTAGE}" style="position: absolute; left: 20.5px;'
+    ' top: 10.3px; width: 100.4px; height: 150.5px; object-fit: fill"></video>',
     "plain, with a size": f'<video src="{FOOTAGE}" style="position: absolute; left: 20px;'
     ' top: 10px; width: 100px; height: 150px; object-fit: cover"></video>',
 }

@@ -20,6 +20,7 @@ export function describeElement(
     isText: hasText && !hasBox,
     hasBox,
     hasEdges: (hasText || hasBox) && !isRaster,
+    hasGlyphs: (hasText || isMarked(element, style)) && !isRaster,
     isBoxless: style.display === "contents",
     reachPx: reachOf(element, style),
     groups: groupingOf(style),
@@ -65,10 +66,14 @@ export function reachOf(element: Element, style: CSSStyleDeclaration): number {
     Math.abs(Number(found[1])),
   );
   const outline = style.outlineStyle === "none" ? 0 : Number.parseFloat(style.outlineWidth);
-  const isMarked = element.matches(REPLACED) || style.display === "list-item";
-  const hasGlyphs = isMarked || hasOwnText(element) || hasPseudoElements(element);
+  const hasGlyphs = isMarked(element, style) || hasOwnText(element);
   const glyphs = hasGlyphs ? Number.parseFloat(style.fontSize) / 2 : 0;
   return glyphs + 3 * Math.max(0, ...lengths) + outline;
+}
+
+/** Whether it may draw text that is not its own. */
+function isMarked(element: Element, style: CSSStyleDeclaration): boolean {
+  return element.matches(REPLACED) || style.display === "list-item" || hasPseudoElements(element);
 }
 
 function hasContent(content: string): boolean {

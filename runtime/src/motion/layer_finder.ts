@@ -18,6 +18,8 @@ export interface ElementFacts extends Stacking {
   readonly hasBox: boolean;
   /** Whether it draws text or edges, which Chromium draws anew in each size. */
   readonly hasEdges: boolean;
+  /** Whether it draws text or lines, which Chromium draws anew in each place between pixels. */
+  readonly hasGlyphs: boolean;
   /** Whether only what is in it has a box. */
   readonly isBoxless: boolean;
   /** How far its shadows and glyphs may reach beyond its box. */

@@ -62,6 +62,8 @@ export interface LayerReport {
   readonly isRedrawn: boolean;
   /** Whether it has text or edges, which Chromium draws anew in each size. */
   readonly hasEdges: boolean;
+  /** Whether it has text or lines, which Chromium draws anew between pixels. */
+  readonly hasGlyphs: boolean;
 }
 
 /** Of consecutive frames. */
@@ -327,6 +329,7 @@ export class PageLayers {
       footage: this.footage.get(layer) ?? null,
       isRedrawn: layer.parts.length > 0,
       hasEdges: layer.elements.some((each) => this.facts.get(each)?.hasEdges ?? true),
+      hasGlyphs: layer.elements.some((each) => this.facts.get(each)?.hasGlyphs ?? true),
     };
   }
 

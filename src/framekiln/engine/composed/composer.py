@@ -47,8 +47,16 @@ class _ShownLayer:
     @property
     def resamples_edges(self) -> bool:
         """Whether it has text or edges that are softer than if Chromium drew them for the frame."""
-        is_sharp = self.layer.footage is None and (self.layer.has_edges or self.layer.is_redrawn)
-        return is_sharp and not _is_translation(self.matrix)
+        layer = self.layer
+        if layer.footage is not None:
+            return False
+        if not _is_translation(self.matrix):
+            return layer.has_edges or layer.is_redrawn
+        # Nothing but text is drawn for each place between pixels.
+        is_drawn_there = layer.baseline is not None and not layer.is_redrawn
+        return (layer.has_glyphs or layer.is_redrawn) and not (
+            is_drawn_there or _is_whole(self.matrix)
+        )
 
 
 def page_scene(size: FrameSize) -> Scene:
@@ -294,6 +302,11 @@ def _snapped(
 def _is_translation(matrix: Matrix) -> bool:
     (a, c, _), (b, d, _), _ = matrix.tolist()
     return bool(max(abs(a - 1), abs(d - 1), abs(b), abs(c)) * 1000 < _SAME)
+
+
+def _is_whole(matrix: Matrix) -> bool:
+    (_, _, x), (_, _, y), _ = matrix.tolist()
+    return bool(max(abs(x - round(x)), abs(y - round(y))) < _SAME)
 
 
 def _phase(matrix: Matrix, baseline: float | None) -> float:

@@ -67,6 +67,8 @@ class PageLayer:
     """Whether it shows different pictures; box, reach and baseline are those of `LayerContent`."""
     has_edges: bool = True
     """Whether it has text or edges, which Chromium draws anew in each size."""
+    has_glyphs: bool = True
+    """Whether it has text or lines, which Chromium draws anew in each place between pixels."""
 
     @property
     def ink(self) -> Box:
@@ -135,7 +137,7 @@ def _layer(number: int, report: dict[str, Any]) -> PageLayer:
     if (shown := report["footage"]) is not None:
         footage = Footage(
             address=_address(shown["source"]),
-            picture=_whole(_box(shown["picture"])),
+            picture=_on_pixels(_box(shown["picture"]), box),
             natural_px=(shown["widthPx"], shown["heightPx"]),
             is_whole=shown["isWhole"],
         )
@@ -153,13 +155,17 @@ def _layer(number: int, report: dict[str, Any]) -> PageLayer:
         footage=footage,
         is_redrawn=report["isRedrawn"],
         has_edges=report["hasEdges"],
+        has_glyphs=report["hasGlyphs"],
     )
 
 
-def _whole(box: Box) -> Box:
-    """Return the nearest whole pixels: Chromium puts videos there before it moves them."""
+def _on_pixels(picture: Box, box: Box) -> Box:
+    """Return where the picture of a video is: Chromium puts its box on whole pixels first."""
     left, top, right, bottom = (float(floor(edge + 0.5)) for edge in box)
-    return left, top, max(right, left + 1), max(bottom, top + 1)
+    if picture == box:
+        return left, top, max(right, left + 1), max(bottom, top + 1)
+    x, y = left - box[0], top - box[1]
+    return picture[0] + x, picture[1] + y, picture[2] + x, picture[3] + y
 
 
 def _is_inside(inner: Box, outer: Box) -> bool:

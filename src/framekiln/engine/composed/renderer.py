@@ -41,7 +41,7 @@ from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout
 _MIN_FRAMES: Final = 300
 # Above this, drawing what changes costs as much as filming.
 _MAX_REDRAWN: Final = 0.5
-EDGES_RESAMPLED: Final = "it has text or boxes that are resized or turned"
+EDGES_RESAMPLED: Final = "it has text or edges that would be softer"
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
