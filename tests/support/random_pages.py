@@ -56,7 +56,9 @@ class _PageWriter:
         return f"<!doctype html><style>\nbody {{ {body} }}\n{rules}\n</style>\n{pieces}"
 
     def _piece(self, depth: int) -> str:
-        kinds = [self._text, self._text, self._box, self._box, self._picture, self._drawing]
+        kinds = [self._text, self._text, self._box, self._box, self._picture]
+        if not self._is_upright:
+            kinds.append(self._drawing)
         if depth < 3:
             kinds += [self._group, self._group, self._group]
         if self._is_timed:
@@ -68,7 +70,8 @@ class _PageWriter:
         style += self._some(
             ("font-weight: 700", 0.3),
             ("text-shadow: 1px 2px 3px #000a", 0.2),
-            (f"background: {self._colour()}; padding: 3px 7px", 0.2),
+            # Text with a box is sharp on whole pixels only.
+            (f"background: {self._colour()}; padding: 3px 7px", 0.02 if self._is_upright else 0.3),
             ("width: 90px", 0.2),
         )
         words = self._random.choice(_TEXTS)
@@ -120,8 +123,8 @@ class _PageWriter:
             ("; ".join(self._sizes()), 0.6),
             ("overflow: hidden", 0.4),
             ("border-radius: 15px", 0.25),
-            (self._background(), 0.3),
-            (f"border: 2px solid {self._colour()}", 0.2),
+            (self._background(), 0.1 if self._is_upright else 0.4),
+            (f"border: 2px solid {self._colour()}", 0.05 if self._is_upright else 0.3),
             (self._random.choice(("display: flex", "display: grid; gap: 4px")), 0.3),
         )
         return f"<div{self._placed(style, depth)}>\n{self._inside(depth)}</div>\n"
