@@ -11,7 +11,7 @@ import pytest
 
 from framekiln.capture.browser import Browser
 from framekiln.engine.film import FilmRenderer, open_renderer
-from framekiln.engine.film_order import FilmLimits, FilmOrder
+from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod
 from framekiln.engine.film_plan import FilmDigests, FilmSlice, cut_slices
 from framekiln.engine.layers.renderer import LayerRenderer
 from tests.support.layer_films import config_of, open_layer_film
@@ -414,6 +414,29 @@ def test_a_page_whose_hidden_parts_may_be_seen_counts_whole(
     other, _ = page_slices(browser, scenes_page(("one", "zwo", "three"), **changes))
     assert None not in plain
     assert changed(plain, other) == [0, 1, 2]
+
+
+def test_auto_composes_a_page_only_if_its_slices_cannot_be_reused_one_by_one(
+    browser: Browser, tmp_path: Path
+) -> None:
+    scenes = scenes_page().replace("600ms", "5s").replace("1800ms", "15s")
+    scenes = scenes.replace("fps='5'", "fps='20'")
+    one_scene = (
+        f"<style>{PLAIN_STYLE}</style><ef-timegroup mode='fixed' duration='15s' fps='20'"
+        " style='width: 128px; height: 64px; background: white'><h1>one</h1></ef-timegroup>"
+    )
+    found = []
+    for html, has_digests in ((scenes, True), (scenes, False), (one_scene, True)):
+        order = FilmOrder(html, has_page_digests=has_digests, page_method=PageMethod.AUTO)
+        with open_renderer(order, browser, FilmLimits()) as renderer:
+            renderer.render_slice(FilmSlice(0, 0, 2), tmp_path / "slice.mp4", lambda _: None)
+            record = renderer.take_record()
+        found.append((record.composed_frames, record.filmed_reason, record.whole_reason))
+    assert found == [
+        (0, "its slices can be reused one by one", None),
+        (2, None, None),
+        (2, None, "its frames may be composed"),
+    ]
 
 
 def test_slices_of_changed_pages_with_equal_digests_have_equal_bytes(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from framekiln.capture.grab_method import GrabMethod
 from framekiln.capture.page import FrameSize
@@ -21,6 +21,12 @@ DEFAULT_SIZE = FrameSize(1280, 720)
 DEFAULT_FPS = Fraction(30)
 
 
+MIN_COMPOSED_FRAMES: Final = 300
+"""Below this, loading a page twice and drawing its layers costs more than it saves: each worker
+gains from about 150 frames on, and two may share a film.
+"""
+
+
 class PageMethod(StrEnum):
     """How the frames of a page are made."""
 
@@ -29,7 +35,7 @@ class PageMethod(StrEnum):
     COMPOSED = "composed"
     """Chromium draws each layer once, wherever the motion of a page is known beforehand."""
     AUTO = "auto"
-    """Composed if the film is long enough to gain by it."""
+    """Composed if that is as sharp, and the film is long enough to gain by it."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,13 @@ from framekiln.engine.composed.errors import (
     NotComposable,
 )
 from framekiln.engine.composed.proof import check, checked_frames
-from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod, StillMoment
+from framekiln.engine.film_order import (
+    MIN_COMPOSED_FRAMES,
+    FilmLimits,
+    FilmOrder,
+    PageMethod,
+    StillMoment,
+)
 from framekiln.engine.film_plan import CaptureRecord, FilmDigests, FilmPlan, FilmSlice
 from framekiln.engine.page.external_runtime import has_external_runtime
 from framekiln.engine.page.renderer import OnFrame, PageRenderer, open_page_renderer
@@ -36,9 +42,6 @@ from framekiln.engine.tracks import TimelineTrack
 from framekiln.kit.errors import FramekilnError
 from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout
 
-# Below this, loading the page twice and drawing its layers costs more than it saves: each worker
-# gains from about 150 frames on, and two may share a film.
-_MIN_FRAMES: Final = 300
 # Above this, drawing what changes costs as much as filming.
 _MAX_REDRAWN: Final = 0.5
 EDGES_RESAMPLED: Final = "it has text or edges that would be softer"
@@ -271,13 +274,14 @@ def _drawing_failures() -> Iterator[None]:
 def film_obstacles(order: FilmOrder, film: PageRenderer) -> tuple[str, ...]:
     """Return why a page has to be filmed, as far as that is known without its layers."""
     is_chosen = order.page_method is not PageMethod.AUTO
-    is_short = film.plan.timeline.frame_count < _MIN_FRAMES
+    is_short = film.plan.timeline.frame_count < MIN_COMPOSED_FRAMES
     reasons = (
         (has_external_runtime(order), "it has an external runtime"),
         (film.plan.has_page_audio, "it mixes its own sound"),
         (film.has_waited, "it delayed its first frame"),
         # These run twice, ahead and for the proof: that costs more than drawing saves.
         (not is_chosen and not film.is_declarative, "scripts run while it is filmed"),
-        (not is_chosen and is_short, f"it has less than {_MIN_FRAMES} frames"),
+        (not is_chosen and is_short, f"it has less than {MIN_COMPOSED_FRAMES} frames"),
+        (film.films_scenes, "its slices can be reused one by one"),
     )
     return tuple(reason for is_one, reason in reasons if is_one)

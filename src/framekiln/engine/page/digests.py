@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from typing import Final
 
 from framekiln.capture.bridged_page import BridgedPage
 from framekiln.capture.installed_fonts import installed_fonts_digest
@@ -17,14 +18,17 @@ from framekiln.capture.page import Page
 from framekiln.engine.assets import TrackedAssets, file_digest
 from framekiln.engine.audio_clips import PageAudioClip
 from framekiln.engine.engine_version import engine_version
-from framekiln.engine.film_order import FilmOrder, PageMethod
-from framekiln.engine.film_plan import FilmDigests, FilmPlan, FilmSlice
+from framekiln.engine.film_order import MIN_COMPOSED_FRAMES, FilmOrder, PageMethod
+from framekiln.engine.film_plan import FilmDigests, FilmPlan, FilmSlice, cut_slices
 from framekiln.engine.page.frame_inputs import FrameInputs
 from framekiln.engine.page.warnings import PageWarnings
 from framekiln.engine.site import Site
 from framekiln.kit.canonical_json import sha256_digest
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.ranged_path import RangedPath
+
+# Layers are found, and drawn, in the page as a whole.
+_MAY_BE_COMPOSED: Final = "its frames may be composed"
 
 
 @dataclass
@@ -46,6 +50,8 @@ class PageDigests:
         self._known = frozenset(self._tracked.fetched)
         self._first_warnings = self.page_warnings.collect()
         self._inputs: str | None = None
+        self.films_scenes = False
+        """Whether the page is filmed so that its slices can be reused one by one."""
         self._whole_reason, self._frame_inputs = self._describe()
 
     def of(self, slices: Sequence[FilmSlice]) -> FilmDigests:
@@ -101,13 +107,20 @@ class PageDigests:
         """Return what counts for single slices, or why the whole page does."""
         if not self._is_determined:
             return "equal pages may look different", None
-        if self.order.page_method is not PageMethod.FILMED:
-            # Layers are found, and drawn, in the page as a whole.
-            return "its frames may be composed", None
+        if self.order.page_method is PageMethod.COMPOSED:
+            return _MAY_BE_COMPOSED, None
         if "shadowroot" in self.order.html.lower():
             return "it has shadow roots", None
-        inputs = FrameInputs(self.page.frame_inputs(self.plan.timeline.frame_count))
-        return (None, inputs) if inputs.obstacle is None else (inputs.obstacle, None)
+        timeline = self.plan.timeline
+        inputs = FrameInputs(self.page.frame_inputs(timeline.frame_count))
+        if inputs.obstacle is not None:
+            return inputs.obstacle, None
+        is_long = timeline.frame_count >= MIN_COMPOSED_FRAMES
+        if self.order.page_method is PageMethod.AUTO and is_long:
+            # Making one slice of many anew saves more than composing all.
+            self.films_scenes = inputs.has_scenes(cut_slices(timeline))
+            return (None, inputs) if self.films_scenes else (_MAY_BE_COMPOSED, None)
+        return None, inputs
 
     @property
     def _clips(self) -> tuple[PageAudioClip, ...]:

@@ -5,7 +5,7 @@ time is not drawn, so nothing counts of what is inside it; docs/decisions/0021 s
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -45,6 +45,10 @@ class FrameInputs:
         unused = seen.hidden_addresses | self._caption_addresses
         others = frozenset(each for each in unused - seen.addresses if not self._is_in_styles(each))
         return sums.hexdigest(), others
+
+    def has_scenes(self, slices: Sequence[FilmSlice]) -> bool:
+        """Return whether a change of the page may leave some of these slices as they are."""
+        return len(slices) > 1 and _is_hidden_in_one(self._page, slices)
 
     def _is_in_styles(self, address: str) -> bool:
         """Return whether styles may name the same source; they may write its address otherwise."""
@@ -87,6 +91,16 @@ def _is_hidden(frames: list[int] | None, slice_: FilmSlice) -> bool:
         return False
     first, last = frames
     return last < slice_.first_frame or first >= slice_.end_frame
+
+
+def _is_hidden_in_one(parts: list[Any], slices: Sequence[FilmSlice]) -> bool:
+    return any(
+        any(_is_hidden(part["frames"], slice_) for slice_ in slices)
+        or len(part["captions"]) > 1
+        or _is_hidden_in_one(part["inside"], slices)
+        for part in parts
+        if not isinstance(part, str)
+    )
 
 
 def _all_addresses(part: dict[str, Any]) -> Iterator[str]:

@@ -88,6 +88,11 @@ class PageRenderer:
         )
 
     @property
+    def films_scenes(self) -> bool:
+        """Whether slices can be reused one by one, if they are filmed."""
+        return self._digests.films_scenes
+
+    @property
     def next_frame(self) -> int:
         """The first frame that can still be shown."""
         return self._next_frame
