@@ -231,6 +231,7 @@ OBSTACLES = {
     "<p style='margin: 0; animation: fade 1s'>A</p><style>@keyframes fade { to { opacity: 0 } }",
     "animated zIndex": MOVED % "z-index: 3",
     "animated overflowX": MOVED % "overflow: hidden",
+    "contain: paint around": "<div style='contain: paint'>" + MOVED % "translate: 9px",
     "a reflection around": "<div style='-webkit-box-reflect: below'>" + MOVED % "opacity: 0",
     "waits for motion": MOVED % "opacity: 0"
     + "<script>document.addEventListener('animationend', () => 0)</script>",

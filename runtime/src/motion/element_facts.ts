@@ -84,5 +84,8 @@ function groupingOf(style: CSSStyleDeclaration): string {
   if (style.filter !== "none") return "a filter";
   if (style.maskImage !== "none") return "a mask";
   if (style.getPropertyValue("-webkit-box-reflect") !== "none") return "a reflection";
+  if (/paint|strict|content/u.test(style.contain)) return "contain: paint";
+  if (style.contentVisibility !== "visible") return "content-visibility";
+  if (style.clip !== "auto") return "clip";
   return "";
 }

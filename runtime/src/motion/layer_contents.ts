@@ -74,7 +74,8 @@ export class ContentReader {
       rests.push(new Map(this.movers.filter(isShown).map((each) => [each, boxOf(each)])));
       for (const layer of this.layers) {
         const known = last.get(layer);
-        const name = layer.parts.map((part) => names.get(part) ?? "").join("\n");
+        // What is around a part may move it.
+        const name = layer.parts.map((part) => `${names.get(part)} ${boxOf(part)}`).join("\n");
         const isSame = known?.name === name;
         const content = isSame
           ? known.content
