@@ -5,7 +5,7 @@ import { useCallback } from "preact/hooks";
 import { request, type ResultOf } from "../lib/api.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
-import { Field, Page, Time } from "../ui/parts.tsx";
+import { Field, Page, Time, Whole } from "../ui/parts.tsx";
 
 type AuditEvent = ResultOf<"get", "/api/v1/audit">["events"][number];
 
@@ -69,15 +69,6 @@ export default function Audit(): JSX.Element {
         empty="There are no such events."
       />
     </Page>
-  );
-}
-
-/** Text that may be cut off, with the whole of it as its title. */
-function Whole({ text, isCode = false }: { text: string; isCode?: boolean }): JSX.Element {
-  return (
-    <span title={text} class={isCode ? "mono" : ""}>
-      {text}
-    </span>
   );
 }
 

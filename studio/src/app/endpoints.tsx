@@ -5,7 +5,7 @@ import { useCallback, useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
 import { request, type ResultOf } from "../lib/api.ts";
 import { LongList } from "../ui/long_list.tsx";
-import { Copy, Field, Page, ProblemNote, ShownOnce, Status, Time } from "../ui/parts.tsx";
+import { Copy, Field, Page, ProblemNote, ShownOnce, Status, Time, Whole } from "../ui/parts.tsx";
 
 type Endpoint = ResultOf<"get", "/api/v1/pipeline-endpoints">["endpoints"][number];
 
@@ -45,7 +45,7 @@ export default function Endpoints(): JSX.Element {
         load={load}
         idOf={(endpoint) => endpoint.id}
         row={(endpoint) => [
-          <span title={endpoint.url}>{endpoint.url}</span>,
+          <Whole text={endpoint.url} />,
           <Copy text={endpoint.id} label="Copy id" />,
           <Status value={endpoint.archived_at ? "archived" : "active"} />,
           <Time iso={endpoint.created_at} />,

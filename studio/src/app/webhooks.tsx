@@ -18,6 +18,7 @@ import {
   Status,
   Table,
   Time,
+  Whole,
 } from "../ui/parts.tsx";
 
 type Delivery = ResultOf<"get", "/api/v1/webhooks/{webhook_id}/deliveries">["deliveries"][number];
@@ -205,7 +206,9 @@ function OneWebhook({ id }: { id: string }): JSX.Element {
           delivery.topic,
           <Status value={delivery.status} />,
           delivery.attempt_count,
-          delivery.last_attempt?.status ?? delivery.last_attempt?.error ?? "—",
+          <Whole
+            text={String(delivery.last_attempt?.status ?? delivery.last_attempt?.error ?? "—")}
+          />,
           <Time iso={delivery.created_at} />,
           <button
             type="button"

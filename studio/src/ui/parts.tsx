@@ -184,6 +184,15 @@ export function Table({
   );
 }
 
+/** Text that may be cut off, with the whole of it as its title. */
+export function Whole({ text, isCode = false }: { text: string; isCode?: boolean }): JSX.Element {
+  return (
+    <span title={text} class={isCode ? "mono" : ""}>
+      {text}
+    </span>
+  );
+}
+
 /** Text for those who hear the page. */
 export function Unseen({ children }: { children: ComponentChildren }): JSX.Element {
   return <span class="visually-hidden">{children}</span>;
