@@ -124,15 +124,22 @@ FOUND = """<style>body { margin: 0; background: #134; font: 18px "DejaVu Sans"; 
   #over { left: 140px; top: 76px; width: 60px; height: 30px; background: #46c }
   #round { left: 20px; top: 105px; width: 111px; height: 60px; background: #fa0;
     animation: cut 2s ease-out both }
+  #hides { left: 240px; top: 90px; translate: 9px; animation: blink 1s both }
+  #seen { width: 30px; height: 20px; background: #6cf; animation: show 1s both }
+  #tint { left: 200px; top: 120px; width: 100px; height: 50px; animation: tint .1s both }
+  @keyframes show { to { visibility: visible } }
+  @keyframes tint { to { background: #246 } }
   @keyframes slide { to { translate: 110px 20px } }
   @keyframes blink { from { visibility: visible } to { visibility: hidden } }
   @keyframes cut { from { clip-path: inset(1% 3% round 9px) } to { clip-path: inset(4% 9%) } }
 </style><div id="clip"><i></i><b></b></div><div id="over"></div><p id="below">Below</p>
-<svg viewBox="0 0 9 9"><circle cx="4" cy="4" r="4" fill="#f66"/></svg><div id="round"></div>"""
+<svg viewBox="0 0 9 9"><circle cx="4" cy="4" r="4" fill="#f66"/></svg><div id="round"></div>
+<div id="hides"><i id="seen"></i></div><div id="tint"><ef-timegroup mode="fixed" offset="800ms"
+  duration="700ms">Late</ef-timegroup></div>"""
 
 
 @pytest.mark.fuzz_find
-def test_clips_hidden_drawings_and_hidden_text_below_others(browser: Browser) -> None:
+def test_clips_drawings_and_texts_that_hide_and_are_hidden(browser: Browser) -> None:
     check(list(likenesses(order(FOUND), browser, every=1)))
 
 

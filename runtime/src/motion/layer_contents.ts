@@ -74,8 +74,9 @@ export class ContentReader {
       rests.push(new Map(this.movers.filter(isShown).map((each) => [each, boxOf(each)])));
       for (const layer of this.layers) {
         const known = last.get(layer);
-        // What is around a part may move it.
-        const name = layer.parts.map((part) => `${names.get(part)} ${boxOf(part)}`).join("\n");
+        // What is around a part may move it, and what is in it may have its own time.
+        const parts = layer.parts.map((part) => `${names.get(part)} ${boxOf(part)}`);
+        const name = [...parts, ...layer.elements.map(isShown)].join("\n");
         const isSame = known?.name === name;
         const content = isSame
           ? known.content

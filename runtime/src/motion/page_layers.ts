@@ -9,18 +9,8 @@ import { CaptionsElement } from "../elements/captions.ts";
 import { timeTree } from "../elements/timed.ts";
 import { FrameCanvas, onlyNoteFrames } from "../frame_canvas.ts";
 import { selectorOf } from "../selector.ts";
-import {
-  about,
-  IDENTITY,
-  multiply,
-  parseRotate,
-  parseScale,
-  parseTransform,
-  parseTranslate,
-} from "./affine.ts";
 import { baselineOf, movedBaseline } from "./baseline.ts";
 import { areSame, boxOf, innerBox, inkBox, isInside, unionOf, type Box } from "./boxes.ts";
-import { parseClipPath } from "./clip_path.ts";
 import { ContextAnimations, findCrossing } from "./context_animations.ts";
 import { describeElement } from "./element_facts.ts";
 import { drawnElements, isShown } from "./flat_tree.ts";
@@ -29,6 +19,7 @@ import { effectsOf } from "./effects.ts";
 import { ContentReader, type LayerContent } from "./layer_contents.ts";
 import { findLayers, type ElementFacts, type FoundLayer } from "./layer_finder.ts";
 import type { MotionListeners } from "./motion_listeners.ts";
+import { stateOf } from "./mover_state.ts";
 import { animationObstacles, elementObstacles, pageObstacles } from "./obstacles.ts";
 import { isRasterPicture } from "./raster_picture.ts";
 import { redrawnBy, RedrawnParts } from "./redrawn_parts.ts";
@@ -92,9 +83,6 @@ const MAX_CAPTIONS = 20;
 const MAX_LAYERS = 150;
 const MAX_ELEMENTS = 4000;
 const MAX_OBSTACLES = 20;
-
-const NO_CLIP = [0, 0, 0, 0, -1];
-const HIDDEN: readonly number[] = [0, 0, ...IDENTITY, ...NO_CLIP];
 
 export class PageLayers {
   private readonly driver: Driven;
@@ -178,13 +166,14 @@ export class PageLayers {
     const movers: number[] = [];
     const footage: number[] = [];
     this.pose.release();
+    const inside = this.elementsByMover();
     const contents = this.readContents(first, count);
     if (typeof contents === "string") return contents;
     for (let frame = first; frame < first + count; frame += 1) {
       this.seeker?.seek(frame);
       for (const [mover, box] of contents.rests[frame - first] ?? []) this.rests.set(mover, box);
       for (const mover of this.movers) {
-        const state = this.stateOf(mover);
+        const state = stateOf(mover, this.rests.get(mover), inside.get(mover));
         if (typeof state === "string") return state;
         movers.push(...state);
       }
@@ -195,6 +184,15 @@ export class PageLayers {
       }
     }
     return { movers, footage, contents: contents.contents };
+  }
+
+  private elementsByMover(): Map<HTMLElement | undefined, Element[]> {
+    const inside = new Map<HTMLElement | undefined, Element[]>();
+    for (const { chain, elements } of this.layers) {
+      const mover = this.movers[chain.at(-1) ?? -1];
+      inside.set(mover, [...(inside.get(mover) ?? []), ...elements]);
+    }
+    return inside;
   }
 
   /** What layers show that are redrawn, and where their movers lie in each frame. */
@@ -349,27 +347,6 @@ export class PageLayers {
       else if (found !== null) this.footage.set(layer, found);
     }
     return obstacles;
-  }
-
-  private stateOf(mover: HTMLElement): readonly number[] | string {
-    const style = getComputedStyle(mover);
-    if (!isShown(mover) || style.visibility !== "visible") return HIDDEN;
-    const rest = this.rests.get(mover) ?? [0, 0, 0, 0];
-    const [left, top, right, bottom] = rest;
-    const clip = parseClipPath(style.clipPath, rest);
-    if (clip === undefined) return "a clip-path of another shape";
-    const parts = [
-      parseTranslate(style.translate, right - left, bottom - top),
-      parseRotate(style.rotate),
-      parseScale(style.scale),
-      parseTransform(style.transform),
-    ];
-    const [x = 0, y = 0] = style.transformOrigin.split(" ").map(Number.parseFloat);
-    const [translate, rotate, scale, transform] = parts;
-    if (!translate || !rotate || !scale || !transform) return "a transform in space";
-    const own = multiply(multiply(translate, rotate), multiply(scale, transform));
-    const cut = clip === null ? NO_CLIP : [...clip.box, clip.radiusPx];
-    return [1, Number(style.opacity), ...about(own, left + x, top + y), ...cut];
   }
 }
 

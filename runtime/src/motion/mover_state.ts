@@ -1,0 +1,52 @@
+/** Where a mover is at the present time, and how much of it is seen. */
+
+import {
+  about,
+  IDENTITY,
+  multiply,
+  parseRotate,
+  parseScale,
+  parseTransform,
+  parseTranslate,
+} from "./affine.ts";
+import type { Box } from "./boxes.ts";
+import { parseClipPath } from "./clip_path.ts";
+import { isShown } from "./flat_tree.ts";
+
+const NO_CLIP = [0, 0, 0, 0, -1];
+const HIDDEN: readonly number[] = [0, 0, ...IDENTITY, ...NO_CLIP];
+
+/**
+ * Its numbers in `Samples`, or why they are not known. `inside` are the elements that move with it
+ * and with nothing else in it.
+ */
+export function stateOf(
+  mover: HTMLElement,
+  rest: Box = [0, 0, 0, 0],
+  inside: readonly Element[] = [],
+): readonly number[] | string {
+  if (!isShown(mover)) return HIDDEN;
+  const style = getComputedStyle(mover);
+  const isVisible = style.visibility === "visible";
+  if (!isVisible && inside.some(isSeen)) return "a part of what hides is still seen";
+  const [left, top, right, bottom] = rest;
+  const clip = parseClipPath(style.clipPath, rest);
+  if (clip === undefined) return "a clip-path of another shape";
+  const parts = [
+    parseTranslate(style.translate, right - left, bottom - top),
+    parseRotate(style.rotate),
+    parseScale(style.scale),
+    parseTransform(style.transform),
+  ];
+  const [x = 0, y = 0] = style.transformOrigin.split(" ").map(Number.parseFloat);
+  const [translate, rotate, scale, transform] = parts;
+  if (!translate || !rotate || !scale || !transform) return "a transform in space";
+  const own = multiply(multiply(translate, rotate), multiply(scale, transform));
+  const cut = clip === null ? NO_CLIP : [...clip.box, clip.radiusPx];
+  // What is hidden still moves, fades and cuts what is in it and seen.
+  return [Number(isVisible), Number(style.opacity), ...about(own, left + x, top + y), ...cut];
+}
+
+function isSeen(element: Element): boolean {
+  return isShown(element) && getComputedStyle(element).visibility === "visible";
+}
