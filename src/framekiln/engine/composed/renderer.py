@@ -181,10 +181,10 @@ class ComposedRenderer:
             composer = self._opened_composer()
             states = composer.read(slice_.first_frame, slice_.frame_count)
         if self._order.page_method is PageMethod.AUTO:
-            if composer.resamples_edges:
-                raise NotComposable(EDGES_RESAMPLED)
             if states.redrawn_frames() > _MAX_REDRAWN * slice_.frame_count:
                 raise NotComposable("most of its frames are drawn anew")
+            if composer.resamples_edges:
+                raise NotComposable(EDGES_RESAMPLED)
         with _drawing_failures():
             composer.draw()
         checked = checked_frames(slice_, states.changes())
