@@ -18,10 +18,12 @@ from framekiln.engine.film_order import FilmOrder, PageMethod
 from framekiln.engine.film_plan import FilmSlice
 from framekiln.engine.page.renderer import open_page_renderer
 from framekiln.kit.errors import InvalidInput
+from tests.fuzz.composed_pages import film_both_ways
 from tests.support.composed_pages import likenesses
 from tests.support.golden import FOLDER, GoldenComposition
 from tests.support.local_assets import LocalAssets
 from tests.support.looks import decode_frames
+from tests.support.random_pages import random_page
 from tests.support.stock_media import stock_makers
 from tests.support.timeouts import FILM_LIMITS
 
@@ -141,6 +143,13 @@ FOUND = """<style>body { margin: 0; background: #134; font: 18px "DejaVu Sans"; 
 @pytest.mark.fuzz_find
 def test_clips_drawings_and_texts_that_hide_and_are_hidden(browser: Browser) -> None:
     check(list(likenesses(order(FOUND), browser, every=1)))
+
+
+def test_a_random_page_is_filmed_both_ways(browser: Browser, tmp_path: Path) -> None:
+    html = random_page(4007)
+    assert html == random_page(4007) != random_page(0)
+    found = film_both_ways(html, browser, LocalAssets(tmp_path, stock_makers()))
+    assert (found.verdict, len(found.frames)) == ("composed", 48)
 
 
 def test_moves_by_whole_pixels_are_exact(browser: Browser) -> None:
