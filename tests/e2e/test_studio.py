@@ -282,6 +282,9 @@ def test_a_wrong_address_of_a_webhook_is_named_at_the_field(studio: StudioTab) -
     studio.fill("Address (https)", "http://10.0.0.1/hook")
     studio.click("Add")
     studio.wait("document.querySelector('[aria-invalid=true]')?.name === 'url'")
+    # It is still there after a reload, until the webhook is added.
+    studio.open("/studio/webhooks")
+    studio.wait("__labelled('Address (https)')?.value === 'http://10.0.0.1/hook'")
 
 
 def test_a_key_is_made_and_revoked(studio: StudioTab, account: Account) -> None:
@@ -289,6 +292,8 @@ def test_a_key_is_made_and_revoked(studio: StudioTab, account: Account) -> None:
     studio.fill("Name of a new key", "from the studio")
     studio.click("Make a key")
     key = studio.wait("document.querySelector('.note.good code')?.textContent")
+    assert studio.run("__labelled('Name of a new key').value") == ""
+    assert studio.run("localStorage.getItem('framekiln.draft.key.form')") is None
     headers = {"Authorization": f"Bearer {key}"}
     used = account.http.get("/api/v1/organization", headers=headers)
     assert used.json()["api_key_name"] == "from the studio"

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
 import { request, type ResultOf } from "../lib/api.ts";
+import { useFormDraft } from "../lib/drafts.ts";
 import { LongList } from "../ui/long_list.tsx";
 import { Copy, Field, Page, ProblemNote, ShownOnce, Status, Time, Whole } from "../ui/parts.tsx";
 
@@ -63,6 +64,7 @@ export default function Endpoints(): JSX.Element {
 
 function NewEndpoint({ onMade }: { onMade: () => void }): JSX.Element {
   const { problem, isRunning, run } = useAction();
+  const draft = useFormDraft("endpoint");
   const [secret, setSecret] = useState<string | null>(null);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -79,7 +81,7 @@ function NewEndpoint({ onMade }: { onMade: () => void }): JSX.Element {
   };
   const names: readonly string[] = ["url", ...NUMBERS.map(([name]) => name)];
   return (
-    <form class="card stack" onSubmit={submit}>
+    <form ref={draft} class="card stack" onSubmit={submit}>
       <h2>New endpoint</h2>
       {!names.includes(problem?.field ?? "") && <ProblemNote problem={problem} />}
       <Field label="Address (https)" name="url" problem={problem}>

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
 import { request, type ResultOf } from "../lib/api.ts";
+import { useFormDraft } from "../lib/drafts.ts";
 import { useLoad } from "../lib/load.ts";
 import { ROLES, type Role } from "../lib/roles.ts";
 import { findSession, session } from "../lib/session.ts";
@@ -135,6 +136,7 @@ function Invitations(): JSX.Element {
   const { problem, isRunning, run } = useAction();
   const [role, setRole] = useState<Role>("member");
   const [days, setDays] = useState(7);
+  const draft = useFormDraft("invitation");
   const [made, setMade] = useState<{ email: string; url: string } | null>(null);
   const invite = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -167,7 +169,7 @@ function Invitations(): JSX.Element {
         Nothing is sent: copy the link and pass it on. It works once, for this e-mail address.
       </p>
       {problem?.field !== "email" && <ProblemNote problem={problem} />}
-      <form class="row fields" onSubmit={invite}>
+      <form ref={draft} class="row fields" onSubmit={invite}>
         <Field label="E-mail address" name="email" problem={problem}>
           {(attributes) => (
             <input {...attributes} name="email" type="email" required maxLength={254} />

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
 import { request } from "../lib/api.ts";
+import { useFormDraft } from "../lib/drafts.ts";
 import { quota, quotaName } from "../lib/format.ts";
 import { useLoad } from "../lib/load.ts";
 import {
@@ -49,6 +50,7 @@ export default function Settings(): JSX.Element {
 function Keys(): JSX.Element {
   const loaded = useLoad(() => request("get", "/api/v1/keys"), []);
   const { problem, isRunning, run } = useAction();
+  const draft = useFormDraft("key");
   const [made, setMade] = useState<string | null>(null);
   const create = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -82,7 +84,7 @@ function Keys(): JSX.Element {
     <section class="card stack" aria-label="API keys">
       <h2>API keys</h2>
       {problem?.field !== "name" && <ProblemNote problem={problem} />}
-      <form class="row fields" onSubmit={create}>
+      <form ref={draft} class="row fields" onSubmit={create}>
         <Field label="Name of a new key" name="name" problem={problem}>
           {(attributes) => <input {...attributes} name="name" required maxLength={200} />}
         </Field>

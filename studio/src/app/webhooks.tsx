@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
 import { request, type ResultOf } from "../lib/api.ts";
+import { useFormDraft } from "../lib/drafts.ts";
 import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
@@ -69,6 +70,7 @@ function AllWebhooks(): JSX.Element {
 function NewWebhook({ onMade }: { onMade: () => void }): JSX.Element {
   const topics = useLoad(() => request("get", "/api/v1/webhook-topics"), []);
   const { problem, isRunning, run } = useAction();
+  const draft = useFormDraft("webhook");
   const [secret, setSecret] = useState<string | null>(null);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -88,7 +90,7 @@ function NewWebhook({ onMade }: { onMade: () => void }): JSX.Element {
   };
   const isAtField = problem?.field === "url" || problem?.field?.startsWith("events");
   return (
-    <form class="card stack" onSubmit={submit}>
+    <form ref={draft} class="card stack" onSubmit={submit}>
       <h2>New webhook</h2>
       {!isAtField && <ProblemNote problem={problem} />}
       <Field label="Address (https)" name="url" problem={problem}>

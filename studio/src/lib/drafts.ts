@@ -1,5 +1,6 @@
 /** What was typed and not yet sent; it survives a reload of the page. */
 
+import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 const PREFIX = "framekiln.draft.";
@@ -40,4 +41,47 @@ export function useDraft(
     setValue(initial);
   };
   return [value, setValue, forget];
+}
+
+/** For the `ref` of a form: its named inputs are kept in this browser until it is reset. */
+export function useFormDraft(name: string): RefObject<HTMLFormElement | null> {
+  const key = `${PREFIX}${name}.form`;
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    const element = form.current;
+    if (element === null) return undefined;
+    const inputs = [...element.elements].filter(
+      (each): each is HTMLInputElement => each instanceof HTMLInputElement && each.name !== "",
+    );
+    const kept = readTexts(localStorage.getItem(key));
+    for (const input of inputs) input.value = kept.get(input.name) ?? input.value;
+    const save = (): void => {
+      const typed = inputs.filter(({ value, defaultValue }) => value !== defaultValue);
+      try {
+        localStorage.setItem(
+          key,
+          JSON.stringify(typed.map(({ name: field, value }) => [field, value])),
+        );
+      } catch {
+        // The storage is full: the page still works, but a reload loses the text.
+      }
+    };
+    const forget = (): void => localStorage.removeItem(key);
+    element.addEventListener("input", save);
+    element.addEventListener("reset", forget);
+    return () => {
+      element.removeEventListener("input", save);
+      element.removeEventListener("reset", forget);
+    };
+  }, [key]);
+  return form;
+}
+
+/** Texts of fields as they were stored; none if something else was. */
+function readTexts(stored: string | null): Map<string, string> {
+  try {
+    return new Map(JSON.parse(stored ?? "[]") as [string, string][]);
+  } catch {
+    return new Map();
+  }
 }
