@@ -61,8 +61,12 @@ async function playUntil(timeS) {
 }
 async function pictureAt(timeS, width, height) {
   video.pause();
-  // "seeked" may come before the picture that was sought.
-  const shown = new Promise((done) => video.requestVideoFrameCallback(done));
+  // "seeked" may come before the picture that was sought, and an earlier one in between.
+  const shown = new Promise((done) => {
+    const look = (_, {mediaTime}) =>
+      Math.abs(mediaTime - timeS) < 0.25 ? done() : video.requestVideoFrameCallback(look);
+    video.requestVideoFrameCallback(look);
+  });
   video.currentTime = timeS;
   await Promise.all([happened(video, "seeked"), shown]);
   const canvas = new OffscreenCanvas(width, height);
