@@ -77,7 +77,7 @@ def measure_lists() -> list[ListRow]:
             conninfo = postgres.create_database("lists")
             migrate(conninfo)
             with (
-                running_service(Path(folder), FRAMEKILN_DATABASE_URL=conninfo) as service,
+                running_service(Path(folder), DATABASE_URL=conninfo) as service,
                 service.open_account("lists") as account,
             ):
                 return [_measured(account, conninfo, count) for count in (FEW, MANY)]
