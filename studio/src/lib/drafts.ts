@@ -15,12 +15,8 @@ export function useDraft(
   const [value, setValue] = useState(() => localStorage.getItem(key) ?? initial);
   const save = useRef(() => undefined as void);
   save.current = () => {
-    try {
-      if (value === initial) localStorage.removeItem(key);
-      else localStorage.setItem(key, value);
-    } catch {
-      // The storage is full: the page still works, but a reload loses the text.
-    }
+    if (value === initial) localStorage.removeItem(key);
+    else store(key, value);
   };
   useEffect(() => {
     const timer = setTimeout(() => save.current(), PAUSE_MS);
@@ -57,14 +53,7 @@ export function useFormDraft(name: string): RefObject<HTMLFormElement | null> {
     for (const input of inputs) input.value = kept.get(input.name) ?? input.value;
     const save = (): void => {
       const typed = inputs.filter(({ value, defaultValue }) => value !== defaultValue);
-      try {
-        localStorage.setItem(
-          key,
-          JSON.stringify(typed.map(({ name: field, value }) => [field, value])),
-        );
-      } catch {
-        // The storage is full: the page still works, but a reload loses the text.
-      }
+      store(key, JSON.stringify(typed.map(({ name: field, value }) => [field, value])));
     };
     const forget = (): void => localStorage.removeItem(key);
     element.addEventListener("input", save);
@@ -75,6 +64,14 @@ export function useFormDraft(name: string): RefObject<HTMLFormElement | null> {
     };
   }, [key]);
   return form;
+}
+
+function store(key: string, text: string): void {
+  try {
+    localStorage.setItem(key, text);
+  } catch {
+    // The storage is full: the page still works, but a reload loses the text.
+  }
 }
 
 /** Texts of fields as they were stored; none if something else was. */
