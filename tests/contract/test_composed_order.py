@@ -63,7 +63,8 @@ def digests(page: DrawingPage, slices: Iterable[FilmSlice]) -> dict[int, str]:
     """Compose slices in this order; return a digest of each frame."""
     composer, found = FrameComposer(page), {}
     for slice_ in slices:
-        composer.prepare(slice_.first_frame, slice_.frame_count)
+        composer.read(slice_.first_frame, slice_.frame_count)
+        composer.draw()
         scene = Scene(320, 180)
         for frame in range(slice_.first_frame, slice_.end_frame):
             scene.show(composer.items(frame))

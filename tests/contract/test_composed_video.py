@@ -117,7 +117,8 @@ def test_pictures_are_found_for_their_own_time_and_size_only(
         open_drawing_page(film, browser, filmed.plan, FILM_LIMITS) as drawing,
     ):
         composer = FrameComposer(drawing)
-        composer.prepare(0, 10)
+        composer.read(0, 10)
+        composer.draw()
         composer.items(6)
         ms = Fraction(200) + GRACE_MS
         found = composer.footage.find(FOOTAGE, ms, (320, 180))

@@ -86,7 +86,8 @@ def film_both_ways(html: str, browser: Browser, assets: LocalAssets) -> PageResu
 def _compared(filmed: PageRenderer, page: DrawingPage) -> PageResult:
     slice_ = FilmSlice(0, 0, filmed.plan.timeline.frame_count)
     composer, scene = FrameComposer(page), page_scene(filmed.plan.size)
-    states = composer.prepare(0, slice_.frame_count)
+    states = composer.read(0, slice_.frame_count)
+    composer.draw()
     is_auto = not composer.resamples_edges
     result = PageResult(is_auto=is_auto, checked=checked_frames(slice_, states.changes()))
     pixels = np.empty((page.size.height_px, page.size.width_px, 4), np.uint8)

@@ -21,7 +21,8 @@ def likenesses(film: FilmOrder, browser: Browser, *, every: int) -> Iterator[Lik
     ):
         size, count = filmed.plan.size, filmed.plan.timeline.frame_count
         composer = FrameComposer(page)
-        composer.prepare(0, count)
+        composer.read(0, count)
+        composer.draw()
         scene = page_scene(size)
         pixels = np.empty((size.height_px, size.width_px, 4), np.uint8)
         for number in range(0, count, every):

@@ -90,12 +90,6 @@ class FrameComposer:
         self._used: set[int] = set()
         self._grouped: set[int] = set()
 
-    def prepare(self, first_frame: int, count: int) -> MotionStates:
-        """Read the states of frames, and draw what they show."""
-        states = self.read(first_frame, count)
-        self.draw()
-        return states
-
     def read(self, first_frame: int, count: int) -> MotionStates:
         """Read the states of frames: what has to be drawn is known then."""
         self._states = self._page.states(first_frame, count)
