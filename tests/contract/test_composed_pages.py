@@ -245,6 +245,8 @@ OBSTACLES = {
     # Once its animation has ended, the box is below what has a place of its own.
     "its place in the painting changes": "<u style='position: absolute; background: #06c'>A</u>"
     "<p style='margin: 0; animation: fade 1s'>A</p><style>@keyframes fade { to { opacity: 0 } }",
+    "too many animations that end": "<p style='animation: fade 1s'>A</p>" * 21
+    + "<style>@keyframes fade { to { opacity: 0 } }",
     "animated zIndex": MOVED % "z-index: 3",
     "animated overflowX": MOVED % "overflow: hidden",
     "contain: paint around": "<div style='contain: paint'>" + MOVED % "translate: 9px",

@@ -83,6 +83,8 @@ const MAX_CAPTIONS = 20;
 const MAX_LAYERS = 150;
 const MAX_ELEMENTS = 4000;
 const MAX_OBSTACLES = 20;
+/** For each, the order of painting is found once more and compared. */
+const MAX_LOST_CONTEXTS = 20;
 
 export class PageLayers {
   private readonly driver: Driven;
@@ -141,8 +143,10 @@ export class PageLayers {
     const isWhole = (element: Element): boolean => this.recording?.wholes.has(element) ?? false;
     const { contexts } = animated;
     for (const each of this.recording?.movers ?? []) contexts.add(each);
+    const lost = animated.lost();
+    if (lost.length > MAX_LOST_CONTEXTS) return refused("too many animations that end");
     const found = findLayers(this.facts, visited.moved, visited.timed, {
-      ...{ contexts, lost: animated.lost(), partsAround, isWhole },
+      ...{ contexts, lost, partsAround, isWhole },
     });
     for (const obstacle of found.obstacles) visited.obstacles.add(obstacle);
     if (found.layers.length > MAX_LAYERS) visited.obstacles.add("too many layers");
