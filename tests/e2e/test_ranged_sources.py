@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from framekiln.capture.browser import Browser
-from framekiln.engine.assets import FetchedAssets
+from framekiln.engine.fetched_assets import FetchedAssets
 from framekiln.engine.film import make_film
 from framekiln.engine.film_order import FilmOrder
 from framekiln.engine.missing_media import AssetUnavailable

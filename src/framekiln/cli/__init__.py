@@ -7,6 +7,9 @@ import typer
 
 from framekiln.cli.commands import LazyCommandGroup
 
+# Nothing here multiplies matrices, but numpy starts a thread for each core when it is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 app = typer.Typer(
     name="framekiln",
     cls=LazyCommandGroup,

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 from framekiln.capture.network import Resource
 from framekiln.cli.compositions import LAYER_CONFIG_ENDING, Composition, read_composition
 from framekiln.composition.render_preset import RenderPreset
-from framekiln.engine.assets import Assets, FetchedAssets, LocalAsset
+from framekiln.engine.assets import Assets, LocalAsset
 from framekiln.engine.film_order import FilmOrder
 from framekiln.engine.page_api import NoService
 from framekiln.engine.site import PageFolder, Site, SiteAssets
 from framekiln.kit.errors import InvalidInput
-from framekiln.kit.fetch import GuardedFetcher
 from framekiln.preview.watched_files import WatchedFiles
 from framekiln.settings import Settings
 
 if TYPE_CHECKING:
+    from framekiln.engine.fetched_assets import FetchedAssets
     from framekiln.playback.page_player import PlayerWithoutService
 
 
@@ -42,6 +42,26 @@ class _PlayerOnDemand(NoService):
         return PlayerWithoutService(self._folder)
 
 
+class _AssetsOnDemand:
+    """Fetches URLs of a composition."""
+
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        self._settings = settings
+        self._folder = folder
+
+    def fetch(self, url: str) -> LocalAsset:
+        """Return the file at an address."""
+        return self._assets.fetch(url)
+
+    @cached_property
+    def _assets(self) -> "FetchedAssets":
+        from framekiln.engine.fetched_assets import FetchedAssets  # noqa: PLC0415
+        from framekiln.kit.fetch import GuardedFetcher  # noqa: PLC0415
+
+        allowed, ca_file = self._settings.fetch_allow, self._settings.fetch_ca_file
+        return FetchedAssets(GuardedFetcher(allowed, ca_file=ca_file), self._folder)
+
+
 def with_composition(
     order: FilmOrder,
     named: Path,
@@ -55,8 +75,7 @@ def with_composition(
 
     `page` is HTML instead, without files. `files` notes what the composition uses.
     """
-    fetcher = GuardedFetcher(settings.fetch_allow, ca_file=settings.fetch_ca_file)
-    assets: Assets = FetchedAssets(fetcher, scratch)
+    assets: Assets = _AssetsOnDemand(settings, scratch)
     if page is None and named.suffix.lower() == LAYER_CONFIG_ENDING:
         return _with_layers(order, named, assets, files=files)
     found = read_composition(named, scratch=scratch) if page is None else Composition(page, None)
