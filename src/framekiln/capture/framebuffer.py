@@ -30,6 +30,7 @@ from framekiln.capture.process_tree import processes_of_type
 _MAX_REGION_BYTES: Final = 512 << 20
 # Such blocks start near the beginning of their memory region; reading whole regions is slow.
 _SEARCHED_BYTES: Final = 4 << 20
+_WORD_BYTES: Final = 4
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -63,22 +64,23 @@ def find_blocks(leader: int, kind: str, *, start: bytes, size_bytes: int) -> Ite
 
     Each region is read when it is its turn: who needs one block only saves the others.
     """
-    head = bytearray(_SEARCHED_BYTES)
-    copy = np.frombuffer(head, np.uint8)
+    head = np.empty(_SEARCHED_BYTES, np.uint8)
     for pid in processes_of_type(leader, kind):
         for low, high in _writable_regions(pid, at_least=size_bytes):
-            length = _copied(_libc.process_vm_readv, Block(pid, low), copy[: high - low])
-            for offset in _places_of(start, head, length):
+            length = _copied(_libc.process_vm_readv, Block(pid, low), head[: high - low])
+            for offset in _places_of(start, head[:length]):
                 if low + offset + size_bytes <= high:
                     yield Block(pid, low + offset)
 
 
-def _places_of(start: bytes, memory: bytearray, length: int) -> Iterator[int]:
-    """Yield all matches: the first may be a copy of the block."""
-    offset = memory.find(start, 0, length)
-    while offset >= 0:
-        yield offset
-        offset = memory.find(start, offset + len(start), length)
+def _places_of(start: bytes, memory: NDArray[np.uint8]) -> Iterator[int]:
+    """Yield all matches, in whole pixels: the first may be a copy of the block."""
+    # Several times faster than `bytes.find`, which stumbles over pictures.
+    words = memory[: len(memory) // _WORD_BYTES * _WORD_BYTES].view(np.uint32)
+    for number in np.flatnonzero(words == np.frombuffer(start, np.uint32, 1)):
+        offset = int(number) * _WORD_BYTES
+        if memory[offset : offset + len(start)].tobytes() == start:
+            yield offset
 
 
 def _copied(call: "ctypes._NamedFuncPointer", block: Block, pixels: NDArray[np.uint8]) -> int:
