@@ -35,7 +35,7 @@ from tests.support.looks import iter_frames, ssim
 
 ROOT: Final = Path(__file__).parents[3] / "build" / "peers"
 SIZES: Final = (720, 1080)
-SHORT_FRAMES, LONG_FRAMES = 30, 120
+SHORT_FRAMES, LONG_FRAMES = 60, 300
 COMPARED: Final = (0.0, 0.4, 0.8, 1.0)
 """Where in the film pictures are compared."""
 
@@ -138,7 +138,8 @@ class Comparison:
             return
         with TemporaryDirectory(prefix="framekiln-bench-") as scratch:
             frames = frames_of(Film(case, lines, self._frames), page, Path(scratch))
-        cost = self._cost(case, lines, lambda film: encode_frames(frames, film, out))
+        sound = self._media / case.audio if case.audio else None
+        cost = self._cost(case, lines, lambda film: encode_frames(frames, film, sound, out))
         yield PeerRow(name, "encode only", cost, is_baseline=True)
 
     def _cost(self, case: Case, lines: int, make: Callable[[Film], Usage]) -> FilmCost:

@@ -1,18 +1,21 @@
 """What no tool can do without: encoding the very same frames, and decoding the footage."""
 
+import time
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
 from av.video.frame import VideoFrame
-from av.video.reformatter import VideoReformatter
+from av.video.reformatter import Interpolation, VideoReformatter
 
 from framekiln.capture.browser import open_browser
 from framekiln.cli.compositions import read_composition
 from framekiln.engine.assets import NoAssets
 from framekiln.engine.film_order import FilmOrder
 from framekiln.engine.site import SiteAssets
+from framekiln.media.audio.mix import AudioClip, mix
 from framekiln.media.encode.film_encoder import VideoSettings
+from tests.bench.cpu import process_cpu_s
 from tests.bench.exact_frames import decoded, encode, exact_frames
 from tests.bench.peers.cases import FPS
 from tests.bench.peers.films import Film
@@ -36,13 +39,23 @@ def frames_of(film: Film, page: Path, scratch: Path) -> list[VideoFrame]:
         return exact_frames(order, browser, scratch)
 
 
-def encode_frames(frames: list[VideoFrame], film: Film, out: Path) -> Usage:
-    """Encode as many frames as the film has."""
-    return _encoded(frames[: film.frames], film, out)
+def encode_frames(frames: list[VideoFrame], film: Film, sound: Path | None, out: Path) -> Usage:
+    """Encode as many frames as the film has, and its sound."""
+    pictures = _encoded(frames[: film.frames], film, out)
+    if sound is None:
+        return pictures
+    cpu_s, wall_s = process_cpu_s(), time.monotonic()
+    clip = AudioClip(sound, Fraction(0), Fraction(film.frames * 1000, FPS))
+    mix([clip], clip.end_ms, out)
+    return Usage(
+        pictures.cpu_s + process_cpu_s() - cpu_s,
+        pictures.wall_s + time.monotonic() - wall_s,
+        peak_mib=0.0,
+    )
 
 
 def transcode(clip: Path, film: Film, out: Path) -> Usage:
-    """Decode, scale and encode the footage, and nothing else."""
+    """Decode, scale (bicubic, as `ffmpeg` and we do) and encode the footage, and nothing else."""
     return _encoded(_scaled(clip, film), film, out)
 
 
@@ -51,7 +64,9 @@ def _scaled(clip: Path, film: Film) -> Iterator[VideoFrame]:
     for number, frame in enumerate(decoded(clip)):
         if number == film.frames:
             return
-        yield reformatter.reformat(frame, film.width, film.height)
+        yield reformatter.reformat(
+            frame, film.width, film.height, interpolation=Interpolation.BICUBIC
+        )
 
 
 def _encoded(frames: Iterable[VideoFrame], film: Film, out: Path) -> Usage:

@@ -12,7 +12,7 @@ from tests.support.clips import write_picture
 PAGES: Final = Path(__file__).parent / "pages"
 FPS: Final = 30
 MEDIA_S: Final = 12
-VIDEO, AUDIO = "clip.mp4", "music.m4a"
+VIDEO, AUDIO = "clip.mp4", "chord.m4a"
 PICTURES: Final = ("picture-0.jpg", "picture-1.jpg")
 
 
@@ -73,12 +73,18 @@ def make_media(folder: Path) -> Path:
     ]
     x264 = ["-c:v", "libx264", "-preset", "fast", "-crf", "20", "-pix_fmt", "yuv420p", "-g", "60"]
     _ffmpeg(folder / VIDEO, ["-f", "lavfi", "-i", noise, *x264, *colours])
-    tone = f"sine=frequency=220:duration={MEDIA_S}:sample_rate=48000"
-    _ffmpeg(folder / AUDIO, ["-f", "lavfi", "-i", tone, "-c:a", "aac", "-b:a", "128k"])
+    _ffmpeg(folder / AUDIO, ["-f", "lavfi", "-i", _music(), "-c:a", "aac", "-b:a", "128k"])
     for number, name in enumerate(PICTURES):
         if not (folder / name).exists():
             write_picture(folder / name, _picture(number))
     return folder
+
+
+def _music() -> str:
+    """Return a chord that is struck twice a second: encoders take much longer for a pure tone."""
+    tones = "+".join(f"sin(2*PI*{hertz}*t)" for hertz in (220, 277, 330, 440, 554))
+    noise = "0.02*(random(0)-0.5)"
+    return f"aevalsrc=0.1*exp(-4*mod(t\\,0.5))*({tones})+{noise}:d={MEDIA_S}:s=48000"
 
 
 def _ffmpeg(path: Path, arguments: list[str]) -> None:

@@ -172,11 +172,17 @@ class HyperFrames(Tool):
         }
         program = self.folder / "node_modules/hyperframes/bin/hyperframes.mjs"
         return run_measured(
-            ["node", program.resolve(), "render", page, "-o", output.resolve(), *options],
+            [self._node, program.resolve(), "render", page, "-o", output.resolve(), *options],
             cwd=self.folder,
             timeout_s=RENDER_TIMEOUT_S,
             environment=environment,
         )
+
+    @property
+    def _node(self) -> str | Path:
+        """It needs a newer Node.js than Debian has: one that npm installs with it."""
+        found = self.folder.resolve().glob("node_modules/node-linux-*/bin/node")
+        return next(found, "node")
 
 
 TOOLS: Final = (Framekiln, ComposedFramekiln, Remotion, HyperFrames)
