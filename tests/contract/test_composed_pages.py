@@ -301,6 +301,11 @@ SHARP = {
         "transform: scale(1.1)",
         False,
     ),
+    "a clip path between pixels": (
+        "<hr style='clip-path: inset(0); animation: move 12s linear'>",
+        "clip-path: inset(0 50%)",
+        False,
+    ),
     "a picture that grows": (PIXELS, "transform: scale(1.1)", True),
     "a drawing that grows": (PIXELS.replace("https://media.test/dawn.jpg", SVG), "scale: 2", False),
     "a picture with a border that grows": (

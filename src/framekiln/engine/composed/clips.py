@@ -73,6 +73,19 @@ def cut_of(
     return LayerCut(rect, tuple(box for box in boxes if box.radius_px > 0 or box.edges))
 
 
+def is_cut_between_pixels(
+    layer: PageLayer, movers: Sequence[MoverState], around_footage: frozenset[int]
+) -> bool:
+    """Whether a clip path of a layer ends between pixels.
+
+    Where Chromium has made the layer a surface of its own, it cuts at whole pixels instead.
+    """
+    if all(movers[number].clip is None for number in layer.chain):
+        return False
+    cut = cut_of(layer, movers, around_footage)
+    return cut is not None and any(box.edges is not None for box in cut.shaped)
+
+
 def _overflow(clip: LayerClip, matrix: Matrix) -> _CutBox:
     left, top, right, bottom = (floor(edge + 0.5) for edge in _edges(clip, matrix))
     return _CutBox(PixelRect(left, top, right, bottom), clip.radius_px * float(matrix[0, 0]), None)

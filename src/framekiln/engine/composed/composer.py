@@ -17,7 +17,7 @@ from framekiln.compositor.placement import (
 )
 from framekiln.compositor.rect import PixelRect
 from framekiln.compositor.scene import PictureItem, Scene, SceneItem
-from framekiln.engine.composed.clips import LayerCut, cut_of
+from framekiln.engine.composed.clips import LayerCut, cut_of, is_cut_between_pixels
 from framekiln.engine.composed.drawing_page import DrawingPage
 from framekiln.engine.composed.drawings import Drawing, Drawings, scale_for
 from framekiln.engine.composed.footage_frames import FootageFrames, FootagePicture
@@ -99,9 +99,12 @@ class FrameComposer:
         self._wanted = {}
         self.resamples_edges = False
         for frame in range(first_frame, first_frame + count):
-            for shown in self._shown(self._states.of(frame)):
+            movers = self._states.of(frame)
+            for shown in self._shown(movers):
                 self._wanted[shown.layer.number, shown.scale, shown.phase] = shown
-                self.resamples_edges |= shown.resamples_edges
+                self.resamples_edges |= shown.resamples_edges or is_cut_between_pixels(
+                    shown.layer, movers, self._around_footage
+                )
         return self._states
 
     def draw(self) -> None:
