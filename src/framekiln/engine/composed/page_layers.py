@@ -223,11 +223,21 @@ class MotionStates:
         number, *box, reach_px, baseline, moved_baseline = self._contents[at]
         return LayerContent(number, _box(box), reach_px, baseline, moved_baseline)
 
+    def changed_frames(self) -> int:
+        """Return how many frames are not the same as the one before; at least the first."""
+        parts: list[NDArray[Any]] = [self._content_numbers()]
+        if self._movers:
+            parts.append(self._numbers.reshape(-1, self._movers * _VALUES))
+        if self._footage:
+            parts.append(np.array(self._source_ms).reshape(-1, len(self._footage)))
+        shown = np.hstack([part for part in parts if part.size] or [np.zeros((1, 1))])
+        return 1 + int((shown[1:] != shown[:-1]).any(axis=1).sum())
+
     def redrawn_frames(self) -> int:
         """Return how many frames show a layer that has to be drawn for them."""
         if not self._redrawn:
             return 0
-        numbers = np.array([each[0] for each in self._contents]).reshape(-1, len(self._redrawn))
+        numbers = self._content_numbers()
         return 1 + int((numbers[1:] != numbers[:-1]).any(axis=1).sum())
 
     def changes(self) -> list[int]:
@@ -237,6 +247,11 @@ class MotionStates:
         seen = (self._numbers[:, :, 0] > 0) & (self._numbers[:, :, 1] > 0)
         changed = (seen[1:] != seen[:-1]).any(axis=1)
         return [self._first + 1 + int(at) for at in np.flatnonzero(changed)]
+
+    def _content_numbers(self) -> NDArray[np.int64]:
+        """Return what each redrawn layer shows in each frame."""
+        width = max(len(self._redrawn), 1)
+        return np.array([each[0] for each in self._contents], np.int64).reshape(-1, width)
 
 
 def _state(values: list[float]) -> MoverState:

@@ -44,6 +44,9 @@ from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout
 
 # Above this, drawing what changes costs as much as filming.
 _MAX_REDRAWN: Final = 0.5
+# Below this, filming costs no more: Chromium does not draw frames that repeat.
+_MIN_CHANGED: Final = 0.5
+FRAMES_REPEAT: Final = "most of its frames repeat the one before"
 EDGES_RESAMPLED: Final = "it has text or edges that would be softer"
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -183,6 +186,8 @@ class ComposedRenderer:
         if self._order.page_method is PageMethod.AUTO:
             if states.redrawn_frames() > _MAX_REDRAWN * slice_.frame_count:
                 raise NotComposable("most of its frames are drawn anew")
+            if states.changed_frames() < _MIN_CHANGED * slice_.frame_count:
+                raise NotComposable(FRAMES_REPEAT)
             if composer.resamples_edges:
                 raise NotComposable(EDGES_RESAMPLED)
         with _drawing_failures():
