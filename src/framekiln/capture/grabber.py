@@ -30,6 +30,11 @@ DecodePng = Callable[[bytes], Pixels]
 
 # Frames between two checks; the offset in each interval varies, to catch periodic errors.
 _CHECK_EVERY: Final = 240
+_OPAQUE: Final = 255
+_OPAQUE_WORD: Final = _OPAQUE << 24
+"""The smallest pixel with full alpha, as a little-endian number."""
+# Where an opaque layer ends between pixels, Chromium blends the edge once more than a screenshot.
+_MAX_EDGE_DIFFERENCE: Final = 8
 # The frames whose strip must be right before it is required.
 _PROOFS: Final = 2
 
@@ -96,7 +101,7 @@ class Grabber:
         """
         if self._framebuffer is None:
             picture = self._screenshot(number, at_us)
-            into[...] = picture[: len(into)]
+            into[...] = _on_white(picture[: len(into)])
             self._strip.check(number, picture[len(into) :])
             return True
         if checked or _is_checked(number):
@@ -104,7 +109,7 @@ class Grabber:
             return True
         has_damage = self._page.show(number, at_us).has_damage
         if has_damage or is_needed:
-            self._framebuffer.read_into(into)
+            _read(self._framebuffer, into)
         self._strip.check(number, self._framebuffer.read_below(into))
         return has_damage
 
@@ -112,8 +117,8 @@ class Grabber:
         self, framebuffer: Framebuffer, number: int, at_us: int, into: Pixels
     ) -> None:
         expected = self._screenshot(number, at_us)
-        framebuffer.read_into(into)
-        if not np.array_equal(into[..., :3], expected[: len(into), :, :3]):
+        _read(framebuffer, into)
+        if not _is_same(into, expected[: len(into)]):
             raise RawPixelsDiffer(f"raw memory and screenshot differ at frame {number}")
         self._strip.check(number, framebuffer.read_below(into))
 
@@ -132,6 +137,35 @@ def prepare_grabber(page: Page, decode_png: DecodePng, *, raw: bool) -> tuple[Gr
         return Grabber(page, locate(page), decode_png), None
     except FramebufferNotFound as reason:
         return Grabber(page, None, decode_png), str(reason)
+
+
+def _read(framebuffer: Framebuffer, into: Pixels) -> None:
+    """Copy a frame as the window shows it, on white.
+
+    Where an opaque layer ends between pixels, Chromium leaves colours multiplied with their alpha.
+    """
+    framebuffer.read_into(into)
+    if into.view(np.uint32).min() < _OPAQUE_WORD:
+        into[..., :3] += _OPAQUE - into[..., 3:]
+        into[..., 3] = _OPAQUE
+
+
+def _is_same(raw: Pixels, screenshot: Pixels) -> bool:
+    if np.array_equal(raw[..., :3], screenshot[..., :3]):
+        return True
+    apart = np.abs(raw[..., :3].astype(np.int16) - _on_white(screenshot)[..., :3])
+    allowed = np.where(screenshot[..., 3] == _OPAQUE, 0, _MAX_EDGE_DIFFERENCE)
+    return bool((apart <= allowed[..., None]).all())
+
+
+def _on_white(screenshot: Pixels) -> Pixels:
+    """Return a screenshot as the window shows it: edges between pixels may be translucent."""
+    alpha = screenshot[..., 3:].astype(np.uint16)
+    if alpha.min(initial=_OPAQUE) == _OPAQUE:
+        return screenshot
+    mixed = (screenshot * alpha + _OPAQUE * (_OPAQUE - alpha) + _OPAQUE // 2) // _OPAQUE
+    mixed[..., 3] = _OPAQUE
+    return mixed.astype(np.uint8)
 
 
 def _is_checked(number: int) -> bool:
