@@ -289,9 +289,14 @@ AUTO = {
         "scale: 1.1",
         EDGES_RESAMPLED,
     ),
-    "text in a box between pixels": (
+    "text in a box between columns": (
         "<p style='background: #acf; animation: move 12s linear'>A</p>",
         "translate: 90px",
+        None,
+    ),
+    "text in a box between rows": (
+        "<p style='background: #acf; animation: move 12s linear'>A</p>",
+        "translate: 0 90px",
         EDGES_RESAMPLED,
     ),
     "text in a box on whole pixels": (

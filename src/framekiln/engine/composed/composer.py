@@ -52,10 +52,8 @@ class _ShownLayer:
             return False
         if not _is_translation(self.matrix):
             return layer.has_edges or layer.is_redrawn
-        # Nothing but text is drawn for each place between pixels.
-        is_drawn_there = layer.baseline is not None and not layer.is_redrawn
         return (layer.has_glyphs or layer.is_redrawn) and not (
-            is_drawn_there or _is_whole(self.matrix)
+            _is_drawn_there(layer, self.matrix) or _is_whole(self.matrix)
         )
 
 
@@ -152,7 +150,7 @@ class FrameComposer:
             matrix = joined_matrix(states)
             enlarged, is_flat = _enlargement(matrix)
             if not is_flat:
-                phase = 0.0 if layer.is_redrawn else _phase(matrix, layer.baseline)
+                phase = _phase(matrix, layer)
                 shown.append(_ShownLayer(layer, matrix, scale_for(enlarged), phase))
         return shown
 
@@ -230,8 +228,8 @@ class FrameComposer:
             else:
                 assert drawing is not None
                 matrix = _snapped(shown.matrix, *baselines, drawing.scale)
-                if not layer.is_redrawn:
-                    matrix = _on_columns(matrix, layer.baseline, shown.phase)
+                if _is_drawn_there(layer, matrix):
+                    matrix = _on_columns(matrix, shown.phase)
                 placed = self._place(drawing, matrix)
             self._placed[number] = (key, placed if cut is None or not placed else cut.apply(placed))
         placed = self._placed[number][1]
@@ -306,20 +304,30 @@ def _is_whole(matrix: Matrix) -> bool:
     return bool(max(abs(x - round(x)), abs(y - round(y))) < _SAME)
 
 
-def _phase(matrix: Matrix, baseline: float | None) -> float:
-    """Return the fraction of a pixel by which a text is drawn further right.
+def _is_drawn_there(layer: PageLayer, matrix: Matrix) -> bool:
+    """Whether a layer is drawn for its place between two columns.
+
+    Text alone is always on whole rows; with a box around it, its place between rows must be that of
+    the drawing.
+    """
+    if layer.is_redrawn or not layer.has_glyphs or not _is_translation(matrix):
+        return False
+    y = float(matrix[1, 2])
+    return layer.baseline is not None or abs(y - round(y)) < _SAME
+
+
+def _phase(matrix: Matrix, layer: PageLayer) -> float:
+    """Return the fraction of a pixel by which a layer with text is drawn further right.
 
     Chromium draws glyphs at quarters of a pixel; a blend of two columns would not be as sharp.
     """
-    if baseline is None or not _is_translation(matrix):
+    if not _is_drawn_there(layer, matrix):
         return 0.0
     return floor(float(matrix[0, 2]) * _PHASES + 0.5) % _PHASES / _PHASES
 
 
-def _on_columns(matrix: Matrix, baseline: float | None, phase: float) -> Matrix:
-    """Return the matrix that moves a text, drawn with that phase, by whole columns."""
-    if baseline is None or not _is_translation(matrix):
-        return matrix
+def _on_columns(matrix: Matrix, phase: float) -> Matrix:
+    """Return the matrix that moves a layer, drawn with that phase, by whole columns."""
     columns = matrix.copy()
     columns[0, 2] = floor(float(matrix[0, 2]) * _PHASES + 0.5) / _PHASES - phase
     return columns

@@ -169,8 +169,7 @@ def _companions(page: DrawingPage, scale: float) -> dict[int, tuple[PageLayer, .
 def _ink_box(layer: PageLayer, scale: float) -> PixelRect:
     """Return the pixels that a layer may draw on; text may be drawn further right by a phase."""
     left, top, right, bottom = (edge * scale for edge in layer.ink)
-    is_text = layer.baseline is not None
-    return PixelRect(floor(left), floor(top), ceil(right) + is_text, ceil(bottom))
+    return PixelRect(floor(left), floor(top), ceil(right) + layer.has_glyphs, ceil(bottom))
 
 
 def area_beyond(
