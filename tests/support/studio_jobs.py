@@ -71,7 +71,6 @@ def edit_the_graph(studio: StudioTab) -> None:
         "!!document.querySelector('.editor').shadowRoot.querySelector('.cm-lint-marker-error')"
     )
     check_page(studio)
-    assert studio.unreachable_by_tab() == []
     arrows = "document.querySelectorAll('.graph path').length"
     assert studio.run(arrows) == 2
     # From the first step to the third; the second time the arrow goes.

@@ -32,6 +32,8 @@ const THEME = EditorView.theme({
     backgroundColor: "var(--surface)",
     color: "var(--text)",
   },
+  // The page outlines the whole editor; this one would be dark on dark.
+  "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mono)" },
   ".cm-gutters": {
     backgroundColor: "var(--raised)",
