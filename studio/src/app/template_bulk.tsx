@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useCallback, useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
+import { changesOf } from "../lib/activity.ts";
 import { FramekilnError, request, type ResultOf } from "../lib/api.ts";
 import { percent } from "../lib/format.ts";
 import { useInterval, useLoad } from "../lib/load.ts";
@@ -87,7 +88,8 @@ type Row = ResultOf<"get", "/v2/bulks/{bulk_id}/rows">["data"][number];
 
 export function Bulk({ id }: { id: string }): JSX.Element {
   const path = { bulk_id: id };
-  const loaded = useLoad(() => request("get", "/v2/bulks/{bulk_id}", { path }), [id]);
+  const changes = changesOf("render");
+  const loaded = useLoad(() => request("get", "/v2/bulks/{bulk_id}", { path }), [id, changes]);
   const isRunning = loaded.value?.data.status === "running";
   const [version, setVersion] = useState(0);
   useInterval(
@@ -142,7 +144,7 @@ export function Bulk({ id }: { id: string }): JSX.Element {
         label="Rows"
         columns={["Row", "Status", "Video", "Error"]}
         load={load}
-        version={version}
+        version={version + changes}
         idOf={(row) => String(row.row)}
         row={(row) => [
           row.row,
