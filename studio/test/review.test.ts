@@ -37,6 +37,21 @@ test("frames are found by their listed times, also at a variable rate", () => {
   assert.equal(frames.span(3).untilMs, frames.endMs);
 });
 
+test("marks are the frames in which annotations begin, end or have keyframes", () => {
+  const starts = Array.from({ length: 100 }, (_, number) => number);
+  const frames = new FrameTimes({ tick_s: [1, 10], starts, end: 100 });
+  const at = (t_ms: number) => ({ t_ms, x: 0, y: 0, w: 1, h: 1 });
+  const face = { kind: "face", start_ms: 1000, end_ms: 5000, keyframes: [at(1000), at(2050)] };
+  const all = [face, { kind: "voice", start_ms: 3000, end_ms: 4000 }];
+  const walk = (from: number, step: number, of: readonly Annotation[]): number[] => {
+    const next = frames.mark(from, step, of);
+    return next === from ? [] : [next, ...walk(next, step, of)];
+  };
+  assert.deepEqual(walk(0, 1, [face]), [10, 20, 50]);
+  assert.deepEqual(walk(99, -1, all), [50, 40, 30, 20, 10]);
+  assert.deepEqual(walk(0, 1, []), []);
+});
+
 test("a correction has all annotations of the kinds that changed, and no others", () => {
   assert.equal(correctionOf(ITEMS, ITEMS), null);
   const later = { ...FACE, end_ms: 20 };

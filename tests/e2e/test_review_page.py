@@ -240,6 +240,9 @@ def test_what_a_reviewer_draws_is_stored_and_hidden(
     page.wait("document.querySelectorAll('.review-diamond').length === 2")
     [far] = page.boxes()
     assert far[0] == pytest.approx(0.4 + 10 / CLIP.width, abs=0.01)
+    for key, number in (("PageUp", 2), ("PageDown", 10)):
+        page.key(key)
+        page.wait_frame(number)
     # Between them it is interpolated.
     for _ in range(4):
         page.key(",")

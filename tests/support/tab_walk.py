@@ -67,8 +67,9 @@ _END = """
     + " audio[controls], video[controls], [tabindex], [contenteditable], [role=button],"
     + " [role=slider], [role=checkbox], [role=menuitem], [role=option], .editor")]
     .filter((each) => each.checkVisibility() && !each.disabled && !reached.has(each)
-      // Arrow keys go to the other tabs of a row.
-      && !each.matches("[aria-hidden=true], [role=tab][aria-selected=false]"))
+      // Arrow keys go to the other tabs of a row, Page Up and Page Down to other keyframes.
+      && !each.matches("[aria-hidden=true], [role=tab][aria-selected=false],"
+        + " .review-diamond ~ .review-diamond"))
     .map((each) => `is never reached: ${each.outerHTML.slice(0, 200)}`);
   return [...(isOver ? [] : [`keeps the focus: ${last}`]), ...missed, ...unseen];
 })()

@@ -151,6 +151,13 @@ export function Editor({
         return playback.toggle();
       case "step":
         return go(frame + action.across);
+      case "seconds":
+        return go(frames.at(span.fromMs + 1000 * action.across));
+      case "mark": {
+        const marked = item === null ? tracked : [item];
+        const annotations = marked.map(({ annotation }) => annotation);
+        return go(frames.mark(frame, action.across, annotations));
+      }
       case "first":
         return go(0);
       case "last":

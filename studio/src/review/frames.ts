@@ -1,6 +1,6 @@
 /** The frames of a film by number, as the service lists them; never computed from a rate. */
 
-import type { Span } from "./boxes.ts";
+import type { Annotation, Span } from "./boxes.ts";
 
 export interface ListedFrames {
   /** Seconds of a tick: numerator and denominator. */
@@ -40,6 +40,17 @@ export class FrameTimes {
       else high = middle;
     }
     return Math.max(0, low - 1);
+  }
+
+  /** The next frame, or with -1 the previous one, in which an annotation begins, ends or is set. */
+  mark(from: number, step: number, annotations: readonly Annotation[]): number {
+    const times = annotations.flatMap(({ start_ms, end_ms, keyframes }) => [
+      start_ms,
+      end_ms,
+      ...(keyframes ?? []).map(({ t_ms }) => t_ms),
+    ]);
+    const ahead = times.map((ms) => step * (this.at(ms) - from)).filter((frames) => frames > 0);
+    return ahead.length === 0 ? from : from + step * ahead.reduce((a, b) => Math.min(a, b));
   }
 
   /** The frame that a player shows; its times are rounded to microseconds. */

@@ -6,6 +6,8 @@ export interface KeyAction {
   name:
     | "play"
     | "step"
+    | "seconds"
+    | "mark"
     | "first"
     | "last"
     | "move"
@@ -24,23 +26,30 @@ export interface KeyAction {
     | "undo"
     | "redo"
     | "none";
-  /** Frames, pixels or steps. */
+  /** Frames, seconds, pixels or steps. */
   across: number;
   down: number;
 }
 
 const FAR = 10;
+const JUMP_S = 5;
 const ARROWS: Record<string, readonly [number, number]> = {
   ArrowLeft: [-1, 0],
   ArrowRight: [1, 0],
   ArrowUp: [0, -1],
   ArrowDown: [0, 1],
 };
+/** They move a slider that has the focus. */
+const RANGE_KEYS = new Set(["Home", "End", "PageUp", "PageDown"]);
 const PLAIN: Record<string, readonly [KeyAction["name"], number]> = {
   ",": ["step", -1],
   ".": ["step", 1],
   "<": ["step", -FAR],
   ">": ["step", FAR],
+  j: ["seconds", -JUMP_S],
+  l: ["seconds", JUMP_S],
+  PageUp: ["mark", -1],
+  PageDown: ["mark", 1],
   "[": ["begin", 0],
   "]": ["end", 0],
   "+": ["zoom", 1],
@@ -62,6 +71,8 @@ const PLAIN: Record<string, readonly [KeyAction["name"], number]> = {
 const HELP: readonly (readonly [keys: string, what: string])[] = [
   ["Space", "play, stop"],
   [", .", "a frame back, forward; with Shift ten"],
+  ["J L", "five seconds back, forward"],
+  ["Page ↑ ↓", "previous, next keyframe, begin or end of the selected annotation, or of all"],
   ["Home End", "first, last frame"],
   ["B", "next box of this frame"],
   ["← → ↑ ↓", "move the box a pixel; with Shift ten, with Alt resize"],
@@ -99,7 +110,7 @@ export function keyAction(event: KeyboardEvent): KeyAction | null {
   }
   if (altKey) return null;
   if (key === " ") return target?.closest("button") ? null : action("play");
-  if (isRange && (key === "Home" || key === "End")) return null;
+  if (isRange && RANGE_KEYS.has(key)) return null;
   const plain = PLAIN[key];
   return plain === undefined ? null : action(...plain);
 }

@@ -68,10 +68,12 @@ export function Tracks({
                     right: `calc(100% - ${at(annotation.end_ms)})`,
                   }}
                 />
-                {(annotation.keyframes ?? []).map(({ t_ms }) => (
+                {(annotation.keyframes ?? []).map(({ t_ms }, place) => (
                   <button
                     key={t_ms}
                     type="button"
+                    // There may be hundreds; Page Up and Page Down go to the others.
+                    tabIndex={place === 0 ? 0 : -1}
                     class={frames.at(t_ms) === frame ? "review-diamond current" : "review-diamond"}
                     style={{ left: at(t_ms) }}
                     aria-label={`Keyframe of ${name} at frame ${frames.at(t_ms)}`}
