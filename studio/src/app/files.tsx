@@ -2,26 +2,15 @@
 
 import type { JSX } from "preact";
 import { useCallback, useRef, useState } from "preact/hooks";
-import { useAction } from "../lib/actions.ts";
 import { changesOf } from "../lib/activity.ts";
 import { client, problemOf, request, type ResultOf } from "../lib/api.ts";
 import { bytes, duration, percent, shortId } from "../lib/format.ts";
-import { useProgress } from "../lib/events.ts";
 import { useLoad } from "../lib/load.ts";
-import { goTo, pathTo, place } from "../lib/router.ts";
+import { pathTo, place } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
-import {
-  Facts,
-  Failure,
-  Link,
-  Page,
-  ProblemNote,
-  Progress,
-  Show,
-  Status,
-  Time,
-} from "../ui/parts.tsx";
+import { Facts, Failure, Link, Page, Status, Time } from "../ui/parts.tsx";
 import { Player } from "../ui/player.tsx";
+import { Detail } from "./detail.tsx";
 import { Scrubber } from "./scrubber.tsx";
 import { findTranscript, Transcript, type TranscriptState } from "./transcript.tsx";
 
@@ -159,47 +148,31 @@ function Upload(): JSX.Element {
 
 function OneFile({ id }: { id: string }): JSX.Element {
   const path = { file_id: id };
-  const loaded = useLoad(
-    () => request("get", "/api/v1/files/{file_id}", { path }),
-    [id, changesOf("file")],
-  );
-  const { problem, isRunning, run } = useAction();
-  const isProcessing = loaded.value?.status === "processing";
-  const fraction = useProgress(isProcessing ? `/api/v1/files/${id}/progress` : null, loaded.reload);
-  const remove = async (): Promise<void> => {
-    if (!confirm("Delete this file and everything made from it?")) return;
-    await client.files.delete(id);
-    goTo(pathTo("files"));
-  };
   return (
-    <Page
-      title={loaded.value?.filename ?? `File ${shortId(id)}`}
-      actions={
-        <>
-          <Link to={pathTo("files")} class="button">
-            All files
-          </Link>
-          <button type="button" class="danger" disabled={isRunning} onClick={() => run(remove)}>
-            Delete
-          </button>
-        </>
-      }
+    <Detail<FileDetail>
+      page="files"
+      id={id}
+      title={(file) => file?.filename ?? `File ${shortId(id)}`}
+      load={() => request("get", "/api/v1/files/{file_id}", { path })}
+      version={changesOf("file")}
+      activity={({ status }) => (status === "processing" ? status : null)}
+      progress={`/api/v1/files/${id}/progress`}
+      deletion={{
+        question: "Delete this file and everything made from it?",
+        run: () => client.files.delete(id),
+      }}
     >
-      <ProblemNote problem={problem} />
-      <Show of={loaded}>
-        {(file) => (
-          <>
-            {isProcessing && <Progress label="processing" fraction={fraction} />}
-            <Failure of={file.error} />
-            {file.status === "ready" && file.type === "video" && <Media file={file} />}
-            {file.status === "ready" && file.type === "image" && (
-              <img class="film checker" src={`/api/v1/files/${id}/content`} alt={file.filename} />
-            )}
-            <FileFacts file={file} />
-          </>
-        )}
-      </Show>
-    </Page>
+      {(file) => (
+        <>
+          <Failure of={file.error} />
+          {file.status === "ready" && file.type === "video" && <Media file={file} />}
+          {file.status === "ready" && file.type === "image" && (
+            <img class="film checker" src={`/api/v1/files/${id}/content`} alt={file.filename} />
+          )}
+          <FileFacts file={file} />
+        </>
+      )}
+    </Detail>
   );
 }
 

@@ -1,29 +1,16 @@
 /** All renders, and one of them. */
 
 import type { JSX } from "preact";
-import { useCallback, useState } from "preact/hooks";
-import { useAction } from "../lib/actions.ts";
+import { useCallback } from "preact/hooks";
 import { changesOf } from "../lib/activity.ts";
 import { request, type Render } from "../lib/api.ts";
 import { bytes, duration, shortId } from "../lib/format.ts";
-import { useProgress } from "../lib/events.ts";
-import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
-import {
-  Facts,
-  Failure,
-  Link,
-  Page,
-  ProblemNote,
-  Progress,
-  Show,
-  Status,
-  Time,
-  Warnings,
-} from "../ui/parts.tsx";
+import { Facts, Failure, Link, Page, Status, Time, Warnings } from "../ui/parts.tsx";
 import { Player } from "../ui/player.tsx";
 import { Compare } from "./compare.tsx";
+import { Detail, Download, Source } from "./detail.tsx";
 import { RenderSlices } from "./render_slices.tsx";
 
 const STATUSES = ["created", "queued", "rendering", "complete", "failed"] as const;
@@ -91,63 +78,48 @@ function AllRenders(): JSX.Element {
 
 function OneRender({ id }: { id: string }): JSX.Element {
   const path = { render_id: id };
-  const loaded = useLoad(
-    () => request("get", "/api/v1/renders/{render_id}", { path }),
-    [id, changesOf("render")],
-  );
-  const { problem, isRunning, run } = useAction();
-  const isActive = loaded.value !== null && !["complete", "failed"].includes(loaded.value.status);
-  const fraction = useProgress(isActive ? `/api/v1/renders/${id}/progress` : null, loaded.reload);
-  const remove = async (): Promise<void> => {
-    if (!confirm("Delete this render and its output?")) return;
-    await request("delete", "/api/v1/renders/{render_id}", { path });
-    goTo(pathTo("renders"));
-  };
+  const version = changesOf("render");
   const again = async (): Promise<void> => {
     const made = await request("post", "/api/v1/renders/{render_id}/again", { path });
     goTo(pathTo("renders", made.id));
   };
   return (
-    <Page
-      title={`Render ${shortId(id)}`}
-      actions={
+    <Detail<Render>
+      page="renders"
+      id={id}
+      title={() => `Render ${shortId(id)}`}
+      load={() => request("get", "/api/v1/renders/{render_id}", { path })}
+      version={version}
+      activity={({ status }) => (["complete", "failed"].includes(status) ? null : status)}
+      progress={`/api/v1/renders/${id}/progress`}
+      deletion={{
+        question: "Delete this render and its output?",
+        run: () => request("delete", "/api/v1/renders/{render_id}", { path }),
+        isWaiting: true,
+      }}
+      actions={({ isRunning, run }) => (
         <>
-          <Link to={pathTo("renders")} class="button">
-            All renders
-          </Link>
           <Link to={`${pathTo("playground")}?render=${id}`} class="button">
             Open in the playground
           </Link>
           <button type="button" disabled={isRunning} onClick={() => run(again)}>
             Render again
           </button>
-          <button
-            type="button"
-            class="danger"
-            disabled={isActive || isRunning}
-            onClick={() => run(remove)}
-          >
-            Delete
-          </button>
         </>
-      }
+      )}
     >
-      <ProblemNote problem={problem} />
-      <Show of={loaded}>
-        {(render) => (
-          <>
-            {isActive && <Progress label={render.status} fraction={fraction} />}
-            <Failure of={render.error} />
-            <Warnings of={render.warnings ?? []} />
-            {render.status === "complete" && <Output render={render} />}
-            <RenderSlices id={id} isActive={isActive} version={changesOf("render")} />
-            <RenderFacts render={render} />
-            {isFilm(render) && <Compare render={render} />}
-            <Source id={id} />
-          </>
-        )}
-      </Show>
-    </Page>
+      {(render, isActive) => (
+        <>
+          <Failure of={render.error} />
+          <Warnings of={render.warnings ?? []} />
+          {render.status === "complete" && <Output render={render} />}
+          <RenderSlices id={id} isActive={isActive} version={version} />
+          <RenderFacts render={render} />
+          {isFilm(render) && <Compare render={render} />}
+          <Source load={() => sourceOf(id)} />
+        </>
+      )}
+    </Detail>
   );
 }
 
@@ -163,11 +135,7 @@ function Output({ render }: { render: Render }): JSX.Element {
       ) : (
         <img class="film checker" src={pathname} alt="The output of this render" />
       )}
-      <div class="row">
-        <a class="button" href={pathname} download>
-          Download
-        </a>
-      </div>
+      <Download from={pathname} />
     </section>
   );
 }
@@ -205,31 +173,11 @@ function RenderFacts({ render }: { render: Render }): JSX.Element {
   );
 }
 
-/** Loaded when it is opened: it may be large. */
-function Source({ id }: { id: string }): JSX.Element {
-  const [text, setText] = useState<string | null>(null);
-  const { problem, run } = useAction();
-  const load = async (): Promise<void> => {
-    const response = await fetch(`/api/v1/renders/${id}/source`);
-    const isText = response.headers.get("Content-Type")?.startsWith("text/plain");
-    setText(
-      !response.ok
-        ? "The source is not stored any more."
-        : isText
-          ? await response.text()
-          : "The source is not a page. Download it by its address: /source.",
-    );
-  };
-  return (
-    <details
-      class="card"
-      onToggle={(event) => {
-        if ((event.currentTarget as HTMLDetailsElement).open && text === null) run(load);
-      }}
-    >
-      <summary>Source</summary>
-      <ProblemNote problem={problem} />
-      <pre>{text ?? "Loading…"}</pre>
-    </details>
-  );
+async function sourceOf(id: string): Promise<string> {
+  const response = await fetch(`/api/v1/renders/${id}/source`);
+  if (!response.ok) return "The source is not stored any more.";
+  const isText = response.headers.get("Content-Type")?.startsWith("text/plain");
+  return isText
+    ? response.text()
+    : "The source is not a page. Download it by its address: /source.";
 }

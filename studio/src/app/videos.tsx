@@ -1,28 +1,15 @@
 /** All videos of layer configs and templates, and one of them. */
 
 import type { JSX } from "preact";
-import { useCallback, useState } from "preact/hooks";
-import { useAction } from "../lib/actions.ts";
+import { useCallback } from "preact/hooks";
 import { changesOf } from "../lib/activity.ts";
 import { client, request, type Video } from "../lib/api.ts";
 import { duration } from "../lib/format.ts";
-import { useProgress } from "../lib/events.ts";
-import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
-import {
-  Facts,
-  Failure,
-  Link,
-  Page,
-  ProblemNote,
-  Progress,
-  Show,
-  Status,
-  Time,
-  Warnings,
-} from "../ui/parts.tsx";
+import { Facts, Failure, Link, Page, Status, Time, Warnings } from "../ui/parts.tsx";
 import { Player } from "../ui/player.tsx";
+import { Detail, Download, Source } from "./detail.tsx";
 
 export default function Videos(): JSX.Element {
   const [id] = place.value.ids;
@@ -79,86 +66,73 @@ function AllVideos(): JSX.Element {
 
 function OneVideo({ id }: { id: string }): JSX.Element {
   const path = { video_id: id };
-  const loaded = useLoad(
-    () => request("get", "/v2/videos/{video_id}", { path }),
-    [id, changesOf("render")],
-  );
-  const { problem, isRunning, run } = useAction();
-  const isActive = loaded.value !== null && statusOf(loaded.value) === "processing";
-  const fraction = useProgress(isActive ? `/v2/videos/${id}/progress` : null, loaded.reload);
-  const remove = async (): Promise<void> => {
-    if (!confirm("Delete this video?")) return;
-    await request("delete", "/v2/videos/{video_id}", { path });
-    goTo(pathTo("videos"));
-  };
   const again = async (): Promise<void> => {
     const made = await client.videos.create((await configOf(id)) as never);
     goTo(pathTo("videos", made.id));
   };
   return (
-    <Page
-      title={`Video ${id}`}
-      actions={
+    <Detail<Video>
+      page="videos"
+      id={id}
+      title={() => `Video ${id}`}
+      load={() => request("get", "/v2/videos/{video_id}", { path })}
+      version={changesOf("render")}
+      activity={(video) => (statusOf(video) === "processing" ? "processing" : null)}
+      progress={`/v2/videos/${id}/progress`}
+      deletion={{
+        question: "Delete this video?",
+        run: () => request("delete", "/v2/videos/{video_id}", { path }),
+      }}
+      actions={({ isRunning, run }) => (
         <>
-          <Link to={pathTo("videos")} class="button">
-            All videos
-          </Link>
           <Link to={`${pathTo("playground")}?kind=config&video=${id}`} class="button">
             Open in the playground
           </Link>
           <button type="button" disabled={isRunning} onClick={() => run(again)}>
             Render again
           </button>
-          <button type="button" class="danger" disabled={isRunning} onClick={() => run(remove)}>
-            Delete
-          </button>
         </>
-      }
+      )}
     >
-      <ProblemNote problem={problem} />
-      <Show of={loaded}>
-        {(video) => (
-          <>
-            {isActive && <Progress label="processing" fraction={fraction} />}
-            <Failure of={video.error} />
-            <Warnings of={(video.warnings ?? []).map(describeWarning)} />
-            {video.is_ready && (
-              <section class="card stack" aria-label="Output">
-                <Player src={`/v2/videos/${id}/download`} poster={`/v2/videos/${id}/poster`} />
-                <div class="row">
-                  <a class="button" href={`/v2/videos/${id}/download`} download>
-                    Download
-                  </a>
-                </div>
-              </section>
-            )}
-            <section class="card" aria-label="Facts">
-              <Facts
-                of={[
-                  ["Status", <Status value={statusOf(video)} />],
-                  ["Length", video.duration ? duration(1000 * video.duration) : "—"],
-                  ["Created", <Time iso={createdAt(video)} />],
-                  [
-                    "Template",
-                    video.template_id ? (
-                      <Link to={pathTo("templates", video.template_id)}>
-                        {video.template_id}, version {video.template_version}
-                      </Link>
-                    ) : (
-                      "—"
-                    ),
-                  ],
-                  ...Object.entries(video.metadata ?? {}).map(
-                    ([name, value]) => [name, String(value)] as const,
-                  ),
-                ]}
-              />
+      {(video) => (
+        <>
+          <Failure of={video.error} />
+          <Warnings of={(video.warnings ?? []).map(describeWarning)} />
+          {video.is_ready && (
+            <section class="card stack" aria-label="Output">
+              <Player src={`/v2/videos/${id}/download`} poster={`/v2/videos/${id}/poster`} />
+              <Download from={`/v2/videos/${id}/download`} />
             </section>
-            <Config id={id} />
-          </>
-        )}
-      </Show>
-    </Page>
+          )}
+          <VideoFacts video={video} />
+          <Source load={async () => JSON.stringify(await configOf(id), null, 2)} />
+        </>
+      )}
+    </Detail>
+  );
+}
+
+function VideoFacts({ video }: { video: Video }): JSX.Element {
+  const { template_id: template, template_version: version, metadata } = video;
+  const made = template ? (
+    <Link to={pathTo("templates", template)}>
+      {template}, version {version}
+    </Link>
+  ) : (
+    "—"
+  );
+  return (
+    <section class="card" aria-label="Facts">
+      <Facts
+        of={[
+          ["Status", <Status value={statusOf(video)} />],
+          ["Length", video.duration ? duration(1000 * video.duration) : "—"],
+          ["Created", <Time iso={createdAt(video)} />],
+          ["Template", made],
+          ...Object.entries(metadata ?? {}).map(([name, value]) => [name, String(value)] as const),
+        ]}
+      />
+    </section>
   );
 }
 
@@ -168,25 +142,6 @@ export async function configOf(id: string): Promise<unknown> {
   const answer = (await response.json()) as { message?: string };
   if (!response.ok) throw new Error(answer.message ?? "The config cannot be read.");
   return answer;
-}
-
-/** Loaded when it is opened: it may be large. */
-function Config({ id }: { id: string }): JSX.Element {
-  const [text, setText] = useState<string | null>(null);
-  const { problem, run } = useAction();
-  return (
-    <details
-      class="card"
-      onToggle={(event) => {
-        if (!(event.currentTarget as HTMLDetailsElement).open || text !== null) return;
-        run(async () => setText(JSON.stringify(await configOf(id), null, 2)));
-      }}
-    >
-      <summary>Source</summary>
-      <ProblemNote problem={problem} />
-      <pre>{text ?? "Loading…"}</pre>
-    </details>
-  );
 }
 
 export function describeWarning(warning: unknown): string {
