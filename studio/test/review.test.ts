@@ -10,6 +10,7 @@ import {
   replaced,
   transcriptOf,
 } from "../src/review/correction.ts";
+import { apart } from "../src/review/boxes.ts";
 import { FrameTimes } from "../src/review/frames.ts";
 import { beginHistory, record, redo, undo } from "../src/review/history.ts";
 
@@ -20,7 +21,7 @@ const FACE: Annotation = {
   keyframes: [{ t_ms: 0, x: 0, y: 0, w: 1, h: 1 }],
 };
 const PLATE: Annotation = { ...FACE, kind: "plate", mine: 7 };
-const WORD: Annotation = { kind: "word", start_ms: 5, end_ms: 9, text: "hello" };
+const WORD: Annotation = { kind: "speech.word", start_ms: 5, end_ms: 9, text: "hello" };
 const ITEMS = itemsOf([{ annotations: [FACE, WORD] }, { annotations: [PLATE] }]);
 
 test("frames are found by their listed times, also at a variable rate", () => {
@@ -79,9 +80,22 @@ test("a decided task shows what was approved", () => {
 test("words can be muted; annotations with boxes are hidden instead", () => {
   assert.deepEqual(transcriptOf(ITEMS), [WORD]);
   assert.deepEqual(
-    mutesOf(ITEMS, ["word", "face"]).map(({ id }) => id),
+    mutesOf(ITEMS, ["speech.word", "face"]).map(({ id }) => id),
     [1],
   );
+});
+
+test("what was said is not shown twice, as a sentence and as words", () => {
+  const sentence = { kind: "speech.segment", start_ms: 5, end_ms: 9, text: "hello" };
+  assert.deepEqual(transcriptOf(itemsOf([{ annotations: [sentence, WORD] }])), [WORD]);
+  assert.deepEqual(transcriptOf(itemsOf([{ annotations: [sentence] }])), [sentence]);
+});
+
+test("keyframes that would cover each other are shown as one", () => {
+  const keyframes = [0, 4, 8, 12, 16, 40].map((t_ms) => ({ t_ms, x: 0, y: 0, w: 1, h: 1 }));
+  const times = (now: number): number[] => apart(keyframes, 10, now).map(({ t_ms }) => t_ms);
+  assert.deepEqual(times(99), [0, 12, 40]);
+  assert.deepEqual(times(8), [0, 8, 12, 40]);
 });
 
 test("what is no draft is not read as one", () => {

@@ -237,3 +237,17 @@ function boxOf({ left, top, right, bottom }: Edges): Box {
 function clamp(value: number, low: number, high: number): number {
   return Math.max(low, Math.min(high, value));
 }
+
+/** Keyframes that are at least so far from the one before, and that at `nowMs`. */
+export function apart(
+  keyframes: readonly Keyframe[],
+  distanceMs: number,
+  nowMs: number,
+): readonly Keyframe[] {
+  let lastMs = -Infinity;
+  return keyframes.filter(({ t_ms }) => {
+    const isFar = t_ms - lastMs >= distanceMs;
+    if (isFar) lastMs = t_ms;
+    return isFar || t_ms === nowMs;
+  });
+}

@@ -52,12 +52,15 @@ export function replaced(items: readonly Item[], id: number, annotation: Annotat
   return items.map((each) => (each.id === id ? { id, annotation } : each));
 }
 
-/** Words and sentences of a transcript, in order. */
+/** As the step `transcribe` calls words. */
+const WORD = "speech.word";
+
+/** The words of a transcript in order; of one without words, its sentences. */
 export function transcriptOf(items: readonly Item[]): Annotation[] {
   const texts = items
     .map(({ annotation }) => annotation)
     .filter((each) => !hasBoxes(each) && typeof each.text === "string" && each.text !== "");
-  const words = texts.filter(({ kind }) => kind === "word");
+  const words = texts.filter(({ kind }) => kind === WORD);
   return (words.length > 0 ? words : texts).sort((a, b) => a.start_ms - b.start_ms);
 }
 

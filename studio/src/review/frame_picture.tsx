@@ -64,6 +64,10 @@ export function FramePicture({
           draggable={false}
         />
       )}
+      {shown !== number && failed !== number && (
+        // Boxes are already those of the frame that is loaded.
+        <p class="review-loading">Loading frame {number}…</p>
+      )}
       {failed === number && (
         <p class="note bad review-failed" role="alert">
           Frame {number} could not be loaded. Go to another frame and back to try again.

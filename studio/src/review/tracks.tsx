@@ -2,12 +2,14 @@
 
 import type { JSX } from "preact";
 import { duration } from "../lib/format.ts";
-import { hasBoxes } from "./boxes.ts";
+import { apart, hasBoxes } from "./boxes.ts";
 import type { Item } from "./correction.ts";
 import type { FrameTimes } from "./frames.ts";
 
 /** Of more annotations than this, those around the current frame are shown. */
 const MAX_ROWS = 200;
+/** Closer than this part of the film, keyframes would cover each other. */
+const DISTANCE = 1 / 60;
 
 export function Tracks({
   items,
@@ -45,6 +47,8 @@ export function Tracks({
       <div class="review-tracks">
         {rows.map((item) => {
           const { id, annotation } = item;
+          const now = (annotation.keyframes ?? []).find((each) => frames.at(each.t_ms) === frame);
+          const diamonds = apart(annotation.keyframes ?? [], DISTANCE * endMs, now?.t_ms ?? -1);
           const name = annotation.label ?? annotation.text ?? annotation.kind;
           return (
             <div key={id} class={id === selected ? "review-track selected" : "review-track"}>
@@ -68,7 +72,7 @@ export function Tracks({
                     right: `calc(100% - ${at(annotation.end_ms)})`,
                   }}
                 />
-                {(annotation.keyframes ?? []).map(({ t_ms }, place) => (
+                {diamonds.map(({ t_ms }, place) => (
                   <button
                     key={t_ms}
                     type="button"
