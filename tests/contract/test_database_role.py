@@ -5,7 +5,6 @@ import os
 import pwd
 import shutil
 import subprocess
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from framekiln.db.embedded import EmbeddedPostgres, installed_servers
 from framekiln.db.migrate import migrate, pending
 from framekiln.kit.account import DATABASE_ID, SERVICE_ID
 from tests.contract.test_embedded_postgres import owner_of, read_notes, running, write_note
+from tests.support.memory_folder import new_database_folder
 
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0, reason="not run by root, who alone can use several accounts"
@@ -27,7 +27,7 @@ NOBODY = 65534
 @contextmanager
 def new_open_folder() -> Iterator[Path]:
     """A folder that every user may enter, as that of a service of root was."""
-    folder = Path(tempfile.mkdtemp(prefix="framekiln-test-"))
+    folder = new_database_folder()
     folder.chmod(0o711)
     yield folder
     shutil.rmtree(folder)

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 from framekiln.db import embedded
 from framekiln.db.embedded import EmbeddedPostgres, PostgresMissing, socket_folder
 from framekiln.kit.processes import ChildProcess, Program, processes_in_folder
+from tests.support.memory_folder import new_database_folder
 from tests.support.timeouts import TIMEOUT_S
 
 STARTER = """
@@ -42,7 +42,7 @@ asyncio.run(main())
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
     """A folder that every user may enter; pytest's own are closed."""
-    folder = Path(tempfile.mkdtemp(prefix="framekiln-test-"))
+    folder = new_database_folder()
     folder.chmod(0o711)
     yield folder
     shutil.rmtree(folder)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -25,6 +26,7 @@ from tests.support.browsers import SharedBrowser
 from tests.support.frame_codes import Picture
 from tests.support.generous_limits import generous_limits
 from tests.support.looks import DecodedFrame, decode_frames
+from tests.support.memory_folder import new_database_folder
 from tests.support.page_method import PAGE_METHOD
 from tests.support.service import Account, Service, running_service
 from tests.support.timeouts import FILM_LIMITS, GENEROUS_SETTINGS
@@ -93,15 +95,15 @@ class FilmHarness:
 class SharedServices:
     """One service for each group of files: started at its first use, stopped after its last."""
 
-    def __init__(self, folders: pytest.TempPathFactory) -> None:
-        self._folders = folders
+    def __init__(self) -> None:
         self._running: dict[str, tuple[Service, ExitStack]] = {}
 
     def get(self, group: str) -> Service:
         """Return the service of a group, which may have to be started."""
         if group not in self._running:
             stack = ExitStack()
-            folder = self._folders.mktemp("service")
+            folder = new_database_folder()
+            stack.callback(shutil.rmtree, folder)
             # Other people's servers are servers of the tests, on ports that nobody knows yet.
             service = running_service(folder, FRAMEKILN_FETCH_ALLOW="127.0.0.1")
             self._running[group] = stack.enter_context(service), stack
@@ -122,10 +124,8 @@ SERVICES = pytest.StashKey[SharedServices]()
 
 
 @pytest.fixture(scope="session")
-def services(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[SharedServices]:
-    services = request.config.stash[SERVICES] = SharedServices(tmp_path_factory)
+def services(request: pytest.FixtureRequest) -> Iterator[SharedServices]:
+    services = request.config.stash[SERVICES] = SharedServices()
     yield services
     services.stop_all()
 

@@ -9,7 +9,6 @@ import pwd
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from tests.support.memory_folder import new_database_folder
 from tests.support.timeouts import TIMEOUT_S
 
 UNPRIVILEGED = "nobody"
@@ -31,8 +31,8 @@ class PostgresServer:
     """One cluster: created by the first start(), deleted by remove()."""
 
     def __init__(self) -> None:
-        # Directly in the system's folder: other users cannot access pytest's own folders.
-        self.folder = Path(tempfile.mkdtemp(prefix="framekiln-pg-"))
+        # Not in pytest's own folders, which other users cannot access.
+        self.folder = new_database_folder()
         self.folder.chmod(0o711)
         self._data = self.folder / "data"
         self._log = self.folder / "server.log"
