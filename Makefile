@@ -29,6 +29,11 @@ STUDIO_SOURCES := $(shell find studio/src clients/typescript/src -type f ! -name
 PYTEST_PROCESSES ?= $(shell cores=$$(nproc); echo $$((cores < 4 ? 2 * cores : 8)))
 PYTEST_WORKERS ?= --numprocesses $(PYTEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
+# What `make check` and `make test` do first, as many at a time as there are cores.
+CHECKS := check-types check-python check-runtime check-studio check-client
+SCRIPT_TESTS := test-runtime test-studio test-client
+AT_ONCE = $(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target
+
 # How tests of pages have frames made: filmed, composed or auto; as films are by default, if empty.
 PAGE_METHOD ?=
 export FRAMEKILN_TEST_PAGE_METHOD := $(PAGE_METHOD)
@@ -44,7 +49,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help system setup serve check test e2e fuzz goldens examples bench bench-peers ci spec-report notice sbom format client-typescript clean
+.PHONY: help system setup serve check test e2e fuzz goldens examples bench bench-peers ci spec-report notice sbom format client-typescript clean $(CHECKS) $(SCRIPT_TESTS)
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' Makefile
@@ -58,20 +63,33 @@ serve: setup ## Start the service on this machine; Ctrl-C stops it
 	@exec $(BIN)/framekiln serve
 
 check: setup $(NODE_MODULES) $(STUDIO_MODULES) $(SCHEMA) ## Check style, types, import rules and our own lints
+	@$(AT_ONCE) $(CHECKS)
+
+test: setup $(NODE_MODULES) $(STUDIO_MODULES) $(SCHEMA) $(LIBRARIES) ## Run all checks and all tests
+	@$(AT_ONCE) $(CHECKS) $(SCRIPT_TESTS)
+	$(BIN)/pytest $(PYTEST_WORKERS) tests/unit tests/fuzz tests/contract tests/e2e
+
+# The slowest first.
+check-types:
+	$(BIN)/mypy
+
+check-python:
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	for lint in scripts/lint/*.py; do $(BIN)/python "$$lint" || exit 1; done
-	cd runtime && npm run --silent check
-	cd clients/typescript && npm run --silent check
-	cd studio && npm run --silent check
 
-test: check $(LIBRARIES) ## Run all checks and all tests
-	cd runtime && npm test --silent
+check-runtime check-studio: check-%:
+	cd $* && npm run --silent check
+
+check-client:
+	cd clients/typescript && npm run --silent check
+
+test-runtime test-studio: test-%:
+	cd $* && npm test --silent
+
+test-client:
 	cd clients/typescript && npm test --silent
-	cd studio && npm test --silent
-	$(BIN)/pytest $(PYTEST_WORKERS) tests/unit tests/fuzz tests/contract tests/e2e
 
 e2e: setup $(LIBRARIES) ## Run only the tests of the whole service
 	$(BIN)/pytest $(PYTEST_WORKERS) tests/e2e
