@@ -32,6 +32,10 @@ PYTEST_WORKERS ?= --numprocesses $(PYTEST_PROCESSES) --dist loadfile --no-loadsc
 # What `make check` and `make test` do first, as many at a time as there are cores.
 CHECKS := check-types check-python check-runtime check-studio check-client
 SCRIPT_TESTS := test-runtime test-studio test-client
+# Rewritten once, not by each process of pytest.
+COMPILED_TESTS := .venv/.tests-compiled
+TEST_SOURCES := $(shell find tests -name node_modules -prune -o -name '*.py' -print)
+TEST_FOLDERS := tests/unit tests/fuzz tests/contract tests/e2e
 AT_ONCE = $(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target
 
 # How tests of pages have frames made: filmed, composed or auto; as films are by default, if empty.
@@ -66,8 +70,8 @@ check: setup $(NODE_MODULES) $(STUDIO_MODULES) $(SCHEMA) ## Check style, types, 
 	@$(AT_ONCE) $(CHECKS)
 
 test: setup $(NODE_MODULES) $(STUDIO_MODULES) $(SCHEMA) $(LIBRARIES) ## Run all checks and all tests
-	@$(AT_ONCE) $(CHECKS) $(SCRIPT_TESTS)
-	$(BIN)/pytest $(PYTEST_WORKERS) tests/unit tests/fuzz tests/contract tests/e2e
+	@$(AT_ONCE) $(CHECKS) $(COMPILED_TESTS) $(SCRIPT_TESTS)
+	$(BIN)/pytest $(PYTEST_WORKERS) $(TEST_FOLDERS)
 
 # The slowest first.
 check-types:
@@ -188,6 +192,10 @@ $(TYPESCRIPT): clients/typescript/package-lock.json $(INSTALLED)
 $(SCHEMA): $(TYPESCRIPT) $(API_SOURCES)
 	$(WRITE_SCHEMA)
 	@touch $@
+
+$(COMPILED_TESTS): $(TEST_SOURCES)
+	$(BIN)/pytest --collect-only -qq $(TEST_FOLDERS) > $@.log || { cat $@.log; exit 1; }
+	@mv $@.log $@
 
 $(LIBRARIES): tests/e2e/libraries/package-lock.json $(INSTALLED)
 	cd tests/e2e/libraries && npm ci --no-audit --no-fund --loglevel=error
