@@ -24,7 +24,8 @@ POLL_S = 0.02
 # With these off, only a crash of the machine could lose data, which would end the test anyway.
 # synchronous_commit stays on: without it, kill() would lose recent commits.
 # Hundreds of databases live for seconds: to vacuum them costs more than they gain.
-SPEED_SETTINGS = ("fsync=off", "full_page_writes=off", "autovacuum=off")
+# The log is in memory, like the data.
+SPEED_SETTINGS = ("fsync=off", "full_page_writes=off", "autovacuum=off", "max_wal_size=128MB")
 
 
 class PostgresServer:
