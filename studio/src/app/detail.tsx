@@ -49,7 +49,7 @@ export function Detail<T>(properties: Properties<T>): JSX.Element {
           <button
             type="button"
             class="danger"
-            disabled={action.isRunning || (deletion.isWaiting && isActive)}
+            disabled={loaded.value === null || action.isRunning || (deletion.isWaiting && isActive)}
             onClick={() => action.run(remove)}
           >
             Delete

@@ -136,24 +136,38 @@ export function Bulk({ id }: { id: string }): JSX.Element {
               {data.status}: {percent(data.progress)} of {data.row_count} rows
               <progress value={data.progress} max={1} />
             </label>
-            <Facts of={Object.entries(data.counts).map(([name, count]) => [name, count])} />
+            <Facts
+              of={[
+                [
+                  "Template",
+                  <Link to={pathTo("templates", data.template_id)}>{data.template_id}</Link>,
+                ],
+                ...Object.entries(data.counts).map(
+                  ([name, count]) => [capital(name), count] as const,
+                ),
+              ]}
+            />
           </section>
         )}
       </Show>
       <LongList<Row>
         label="Rows"
-        columns={["Row", "Status", "Video", "Error"]}
+        columns={["Video", "Row", "Status", "Error"]}
         load={load}
         version={version + changes}
         idOf={(row) => String(row.row)}
         row={(row) => [
+          row.video_id ? <Link to={pathTo("videos", row.video_id)}>{row.video_id}</Link> : "—",
           row.row,
           <Status value={row.status} />,
-          row.video_id ? <Link to={pathTo("videos", row.video_id)}>{row.video_id}</Link> : "—",
           row.error ? `${row.error.code}: ${row.error.message}` : "",
         ]}
         empty="There are no rows."
       />
     </Page>
   );
+}
+
+function capital(name: string): string {
+  return name.slice(0, 1).toUpperCase() + name.slice(1);
 }

@@ -36,7 +36,7 @@ export function problemOf(error: unknown): Problem {
     const issues = issuesOf(error.details);
     const field = error.details["field"] ?? issues[0]?.path;
     // The client adds the status for logs.
-    const message = error.message.replace(/ \(\d{3}\)$/, "");
+    const message = error.message.replace(/ \(\d{3}\)(?=\. |$)/, "");
     return { message, code: error.code, field: typeof field === "string" ? field : null, issues };
   }
   const message = error instanceof Error ? error.message : String(error);

@@ -7,7 +7,8 @@ export const STYLE = `
 .player { position: relative; display: flex; flex-direction: column; height: 100%; background: #000; }
 video { display: block; width: 100%; min-height: 0; flex: 1; background: #000; }
 .failure { position: absolute; inset: 0 0 auto; margin: 0; padding: 12px; background: #7a1a14; }
-.bar { display: flex; align-items: center; gap: 8px; padding: 6px 8px; background: #14171d; }
+.bar { container-type: inline-size; display: flex; flex-wrap: wrap; align-items: center; gap: 8px;
+  padding: 6px 8px; background: #14171d; }
 button { min-width: 36px; height: 36px; padding: 0 6px; border: 0; border-radius: 6px;
   background: none; color: inherit; font: inherit; cursor: pointer; }
 button:hover { background: #2a303b; }
@@ -25,4 +26,9 @@ button[aria-pressed="true"] { color: #ff9a52; }
   border-radius: 6px; background: #14171d; text-align: center; pointer-events: none; }
 .preview canvas { display: block; }
 .time { white-space: nowrap; font-variant-numeric: tabular-nums; }
+/* Beside the buttons the slider of a narrow player would be too short to be of use. */
+@container (max-width: 480px) {
+  .scrub { order: -1; flex-basis: 100%; }
+  .time { flex: 1; }
+}
 `;
