@@ -14,7 +14,7 @@ import numpy.typing as npt
 from framekiln.compositor.picture import Picture, Plane
 from framekiln.compositor.rect import PixelRect
 
-_RING_PX: Final = 8
+RING_PX: Final = 8
 """Width of the strip outside the rectangle that is sampled."""
 _CELLS: Final = 6
 """The number of colours per edge. More would reveal details that cross the edge."""
@@ -27,7 +27,7 @@ def hide(picture: Picture, rect: PixelRect) -> None:
     """Fill a rectangle with even corners, in place."""
     half = PixelRect(rect.left // 2, rect.top // 2, rect.right // 2, rect.bottom // 2)
     for plane, part in ((picture.y, rect), (picture.u, half), (picture.v, half)):
-        ring = _RING_PX if part is rect else _RING_PX // 2
+        ring = RING_PX if part is rect else RING_PX // 2
         _fill(plane, part, ring)
 
 

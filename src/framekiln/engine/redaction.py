@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from framekiln.compositor.fill import hide
+from framekiln.compositor.fill import RING_PX, hide
 from framekiln.compositor.picture import Picture
 from framekiln.compositor.rect import PixelRect
 from framekiln.media.redaction import ShownFrame, redact
@@ -170,16 +170,22 @@ class _BoxFiller:
         hide_all(picture, rects)
 
 
-def hide_all(picture: Picture, rects: Sequence[PixelRect]) -> None:
+def hide_all(picture: Picture, rects: list[PixelRect]) -> None:
     """Fill rectangles, which may overlap or touch, so that none is filled from another."""
-    if len(rects) > 1:
-        for rect in rects:
-            _blank(picture, rect)
-        # The first of two neighbours is filled from the grey of the other, so fill all twice.
-        for rect in rects:
-            hide(picture, rect)
-    for rect in rects:
+    close = [rect for at, rect in enumerate(rects) if _is_close(rect, rects[:at] + rects[at + 1 :])]
+    for rect in close:
+        _blank(picture, rect)
+    # The first of two neighbours is filled from the grey of the other, so they are filled twice.
+    for rect in (*close, *rects):
         hide(picture, rect)
+
+
+def _is_close(rect: PixelRect, others: Sequence[PixelRect]) -> bool:
+    """Whether pixels of another rectangle are among those that this one is filled from."""
+    around = PixelRect(
+        rect.left - RING_PX, rect.top - RING_PX, rect.right + RING_PX, rect.bottom + RING_PX
+    )
+    return not all(around.intersection(other).is_empty for other in others)
 
 
 def _blank(picture: Picture, rect: PixelRect) -> None:
