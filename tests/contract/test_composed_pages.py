@@ -1,5 +1,6 @@
 """Pages that are composed from layers look as Chromium draws them, or are filmed."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -9,13 +10,18 @@ import pytest
 
 from framekiln.capture.browser import Browser
 from framekiln.engine.assets import LocalAsset
+from framekiln.engine.composed.composer import FrameComposer
 from framekiln.engine.composed.drawing_page import open_drawing_page
 from framekiln.engine.composed.errors import NotComposable
 from framekiln.engine.composed.proof import Likeness
-from framekiln.engine.composed.renderer import EDGES_RESAMPLED, FRAMES_REPEAT, film_obstacles
-from framekiln.engine.film import FilmResult, make_film, open_renderer
+from framekiln.engine.composed.renderer import (
+    EDGES_RESAMPLED,
+    FRAMES_REPEAT,
+    film_obstacles,
+    raise_if_better_filmed,
+)
+from framekiln.engine.film import FilmResult, make_film
 from framekiln.engine.film_order import FilmOrder, PageMethod
-from framekiln.engine.film_plan import FilmSlice
 from framekiln.engine.page.renderer import open_page_renderer
 from framekiln.kit.errors import InvalidInput
 from tests.fuzz.composed_pages import film_both_ways
@@ -267,12 +273,17 @@ def test_a_page_that_cannot_be_composed_names_the_reason(browser: Browser, reaso
         pass
 
 
-def test_a_short_film_is_not_composed_automatically(browser: Browser) -> None:
-    film = replace(order(PAGE, PageMethod.AUTO), duration_ms=10_000)
+def test_only_long_films_with_video_are_composed_automatically(
+    browser: Browser, tmp_path: Path
+) -> None:
+    html = PAGE + "<video src='https://media.test/silent.mp4' muted autoplay></video>"
+    assets = LocalAssets(tmp_path, stock_makers())
+    film = replace(order(html, PageMethod.AUTO), duration_ms=10_000, assets=assets)
     for order_, reasons in (
         (film, ()),
+        (replace(film, html=PAGE), ("it has no video",)),
         (replace(film, duration_ms=9900), ("it has less than 300 frames",)),
-        (replace(film, duration_ms=9900, page_method=PageMethod.COMPOSED), ()),
+        (replace(film, html=PAGE, duration_ms=9900, page_method=PageMethod.COMPOSED), ()),
     ):
         with open_page_renderer(order_, browser, FILM_LIMITS) as filmed:
             assert film_obstacles(order_, filmed) == reasons
@@ -340,10 +351,11 @@ def test_auto_composes_what_is_as_sharp_and_saves_something(
 ) -> None:
     content, motion, reason = AUTO[name]
     assets = LocalAssets(tmp_path, stock_makers())
-    film = replace(
-        order(MOTION % motion + content, PageMethod.AUTO), duration_ms=12_000, assets=assets
-    )
-    with open_renderer(film, browser, FILM_LIMITS) as renderer:
-        renderer.render_slice(FilmSlice(0, 0, 3), tmp_path / "slice.mp4", lambda _: None)
-        record = renderer.take_record()
-    assert (record.composed_frames, record.filmed_reason) == (0 if reason else 3, reason)
+    film = replace(order(MOTION % motion + content), duration_ms=12_000, assets=assets)
+    with (
+        open_page_renderer(film, browser, FILM_LIMITS) as filmed,
+        open_drawing_page(film, browser, filmed.plan, FILM_LIMITS) as page,
+        pytest.raises(NotComposable, match=reason) if reason else nullcontext(),
+    ):
+        composer = FrameComposer(page)
+        raise_if_better_filmed(composer, composer.read(0, 3), 3)

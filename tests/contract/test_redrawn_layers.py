@@ -1,6 +1,5 @@
 """Layers that show something else from time to time are drawn anew, and look as in Chromium."""
 
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,11 +9,11 @@ import pytest
 
 from framekiln.capture.browser import Browser
 from framekiln.compositor.rect import PixelRect
+from framekiln.engine.composed.composer import FrameComposer
 from framekiln.engine.composed.drawing_page import open_drawing_page
 from framekiln.engine.composed.errors import NotComposable
-from framekiln.engine.film import open_renderer
+from framekiln.engine.composed.renderer import FRAMES_REDRAWN, raise_if_better_filmed
 from framekiln.engine.film_order import FilmOrder, PageMethod
-from framekiln.engine.film_plan import FilmSlice
 from framekiln.engine.page.renderer import open_page_renderer
 from tests.support.composed_pages import likenesses
 from tests.support.golden import FOLDER, GoldenComposition
@@ -99,16 +98,13 @@ def test_a_part_that_moves_others_is_filmed(browser: Browser) -> None:
         page.states(0, FRAMES)
 
 
-def test_a_film_that_is_mostly_redrawn_is_composed_only_if_asked(
-    browser: Browser, tmp_path: Path
-) -> None:
-    # A film that is long enough to gain by it; a part of it is rendered.
-    film = replace(order(PAGE.replace(".3s .5s", "2s")), fps=Fraction(50), duration_ms=6000)
-    for method, composed in ((PageMethod.AUTO, 0), (PageMethod.COMPOSED, 20)):
-        with open_renderer(replace(film, page_method=method), browser, FILM_LIMITS) as renderer:
-            renderer.render_slice(FilmSlice(0, 0, 20), tmp_path / "slice.mp4", lambda _: None)
-            record = renderer.take_record()
-        assert (record.composed_frames, record.filmed_reason) == (
-            composed,
-            None if composed else "most of its frames are drawn anew",
-        )
+def test_a_film_that_is_mostly_redrawn_is_composed_only_if_asked(browser: Browser) -> None:
+    film = order(PAGE.replace(".3s .5s", "2s"))
+    with (
+        open_page_renderer(film, browser, FILM_LIMITS) as filmed,
+        open_drawing_page(film, browser, filmed.plan, FILM_LIMITS) as page,
+    ):
+        composer = FrameComposer(page)
+        states = composer.read(0, FRAMES)
+        with pytest.raises(NotComposable, match=FRAMES_REDRAWN):
+            raise_if_better_filmed(composer, states, FRAMES)

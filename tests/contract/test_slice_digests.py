@@ -30,6 +30,7 @@ from tests.support.layer_media import (
     video,
 )
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
+from tests.support.stock_media import stock_makers
 
 LENGTH_S = 8
 RED, GREEN = "#FF0000", "#00FF00"
@@ -425,9 +426,18 @@ def test_auto_composes_a_page_only_if_its_slices_cannot_be_reused_one_by_one(
         f"<style>{PLAIN_STYLE}</style><ef-timegroup mode='fixed' duration='15s' fps='20'"
         " style='width: 128px; height: 64px; background: white'><h1>one</h1></ef-timegroup>"
     )
+    assets = LocalAssets(tmp_path, stock_makers())
+    video = "<ef-video src='https://media.test/silent.mp4' muted></ef-video>"
     found = []
-    for html, has_digests in ((scenes, True), (scenes, False), (one_scene, True)):
-        order = FilmOrder(html, has_page_digests=has_digests, page_method=PageMethod.AUTO)
+    for html, has_digests in (
+        (scenes + video, True),
+        (scenes + video, False),
+        (one_scene + video, True),
+        (one_scene, True),
+    ):
+        order = FilmOrder(
+            html, has_page_digests=has_digests, page_method=PageMethod.AUTO, assets=assets
+        )
         with open_renderer(order, browser, FilmLimits()) as renderer:
             renderer.render_slice(FilmSlice(0, 0, 2), tmp_path / "slice.mp4", lambda _: None)
             record = renderer.take_record()
@@ -436,6 +446,7 @@ def test_auto_composes_a_page_only_if_its_slices_cannot_be_reused_one_by_one(
         (0, "its slices can be reused one by one", None),
         (2, None, None),
         (2, None, "its frames may be composed"),
+        (0, "it has no video", None),
     ]
 
 

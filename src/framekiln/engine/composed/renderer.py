@@ -27,6 +27,7 @@ from framekiln.engine.composed.errors import (
     LayersNotDrawn,
     NotComposable,
 )
+from framekiln.engine.composed.page_layers import MotionStates
 from framekiln.engine.composed.proof import check, checked_frames
 from framekiln.engine.film_order import (
     MIN_COMPOSED_FRAMES,
@@ -46,6 +47,7 @@ from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout
 _MAX_REDRAWN: Final = 0.5
 # Below this, filming costs no more: Chromium does not draw frames that repeat.
 _MIN_CHANGED: Final = 0.5
+FRAMES_REDRAWN: Final = "most of its frames are drawn anew"
 FRAMES_REPEAT: Final = "most of its frames repeat the one before"
 EDGES_RESAMPLED: Final = "it has text or edges that would be softer"
 
@@ -184,12 +186,7 @@ class ComposedRenderer:
             composer = self._opened_composer()
             states = composer.read(slice_.first_frame, slice_.frame_count)
         if self._order.page_method is PageMethod.AUTO:
-            if states.redrawn_frames() > _MAX_REDRAWN * slice_.frame_count:
-                raise NotComposable("most of its frames are drawn anew")
-            if states.changed_frames() < _MIN_CHANGED * slice_.frame_count:
-                raise NotComposable(FRAMES_REPEAT)
-            if composer.resamples_edges:
-                raise NotComposable(EDGES_RESAMPLED)
+            raise_if_better_filmed(composer, states, slice_.frame_count)
         with _drawing_failures():
             composer.draw()
         checked = checked_frames(slice_, states.changes())
@@ -276,6 +273,16 @@ def _drawing_failures() -> Iterator[None]:
         raise LayersNotDrawn(f"its layers could not be drawn: {error.message}") from error
 
 
+def raise_if_better_filmed(composer: FrameComposer, states: MotionStates, frame_count: int) -> None:
+    """Raise `NotComposable` for frames that cost as much, or would be softer, if composed."""
+    if states.redrawn_frames() > _MAX_REDRAWN * frame_count:
+        raise NotComposable(FRAMES_REDRAWN)
+    if states.changed_frames() < _MIN_CHANGED * frame_count:
+        raise NotComposable(FRAMES_REPEAT)
+    if composer.resamples_edges:
+        raise NotComposable(EDGES_RESAMPLED)
+
+
 def film_obstacles(order: FilmOrder, film: PageRenderer) -> tuple[str, ...]:
     """Return why a page has to be filmed, as far as that is known without its layers."""
     is_chosen = order.page_method is not PageMethod.AUTO
@@ -286,6 +293,8 @@ def film_obstacles(order: FilmOrder, film: PageRenderer) -> tuple[str, ...]:
         (film.has_waited, "it delayed its first frame"),
         # These run twice, ahead and for the proof: that costs more than drawing saves.
         (not is_chosen and not film.is_declarative, "scripts run while it is filmed"),
+        # Without one, loading the page twice costs about what drawing less saves.
+        (not is_chosen and not film.has_video, "it has no video"),
         (not is_chosen and is_short, f"it has less than {MIN_COMPOSED_FRAMES} frames"),
         (film.films_scenes, "its slices can be reused one by one"),
     )

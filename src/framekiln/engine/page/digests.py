@@ -40,6 +40,7 @@ class PageDigests:
     page: Page
     page_warnings: PageWarnings
     is_declarative: bool
+    has_video: bool
     encoding: str
     """All settings of the encoder, and how frames are grabbed."""
 
@@ -116,7 +117,7 @@ class PageDigests:
         if inputs.obstacle is not None:
             return inputs.obstacle, None
         is_long = timeline.frame_count >= MIN_COMPOSED_FRAMES
-        if self.order.page_method is PageMethod.AUTO and is_long:
+        if self.order.page_method is PageMethod.AUTO and is_long and self.has_video:
             # Making one slice of many anew saves more than composing all.
             self.films_scenes = inputs.has_scenes(cut_slices(timeline))
             return (None, inputs) if self.films_scenes else (_MAY_BE_COMPOSED, None)

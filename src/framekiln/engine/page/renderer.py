@@ -67,6 +67,7 @@ class PageRenderer:
     limits: FilmLimits
     order: FilmOrder
     is_declarative: bool
+    has_video: bool
     fallback_reason: str | None
     page_warnings: PageWarnings
     host: PageHost
@@ -84,6 +85,7 @@ class PageRenderer:
             self.page,
             self.page_warnings,
             is_declarative=self.is_declarative,
+            has_video=self.has_video,
             encoding=repr(encoding),
         )
 
@@ -302,6 +304,7 @@ def open_page_renderer(
                         limits,
                         order=order,
                         is_declarative=bool(facts.plan.get("isDeclarative", False)),
+                        has_video=any(each["hasPicture"] for each in facts.plan.get("media", ())),
                         fallback_reason=fallback_reason or missing,
                         page_warnings=notes,
                         host=host,
