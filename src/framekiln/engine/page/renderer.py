@@ -304,7 +304,9 @@ def open_page_renderer(
                         limits,
                         order=order,
                         is_declarative=bool(facts.plan.get("isDeclarative", False)),
-                        has_video=any(each["hasPicture"] for each in facts.plan.get("media", ())),
+                        has_video=any(
+                            each.get("hasPicture") for each in facts.plan.get("media", ())
+                        ),
                         fallback_reason=fallback_reason or missing,
                         page_warnings=notes,
                         host=host,
