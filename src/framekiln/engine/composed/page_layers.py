@@ -230,15 +230,11 @@ class MotionStates:
             parts.append(self._numbers.reshape(-1, self._movers * _VALUES))
         if self._footage:
             parts.append(np.array(self._source_ms).reshape(-1, len(self._footage)))
-        shown = np.hstack([part for part in parts if part.size] or [np.zeros((1, 1))])
-        return 1 + int((shown[1:] != shown[:-1]).any(axis=1).sum())
+        return _changed_rows(np.hstack([part for part in parts if part.size] or [np.zeros((1, 1))]))
 
     def redrawn_frames(self) -> int:
         """Return how many frames show a layer that has to be drawn for them."""
-        if not self._redrawn:
-            return 0
-        numbers = self._content_numbers()
-        return 1 + int((numbers[1:] != numbers[:-1]).any(axis=1).sum())
+        return _changed_rows(self._content_numbers()) if self._redrawn else 0
 
     def changes(self) -> list[int]:
         """Return the frames that show a mover for the first time, or no longer."""
@@ -252,6 +248,11 @@ class MotionStates:
         """Return what each redrawn layer shows in each frame."""
         width = max(len(self._redrawn), 1)
         return np.array([each[0] for each in self._contents], np.int64).reshape(-1, width)
+
+
+def _changed_rows(rows: NDArray[Any]) -> int:
+    """Return how many rows differ from the one before; the first one counts."""
+    return 1 + int((rows[1:] != rows[:-1]).any(axis=1).sum())
 
 
 def _state(values: list[float]) -> MoverState:
