@@ -33,6 +33,19 @@ def test_a_csv_that_cannot_be_read_is_refused(raw: bytes, message: str) -> None:
         read_csv(raw)
 
 
+@pytest.mark.parametrize("head", [b"", b"a\n"])
+@pytest.mark.parametrize("rest", [b"a,", b'"\n",a,'])
+def test_a_csv_line_with_too_many_commas_is_refused(head: bytes, rest: bytes) -> None:
+    """The reader kept the interpreter lock: a header of 4 million names stopped the api for 5 s."""
+    with pytest.raises(TooLarge, match="more than 50000 commas"):
+        read_csv(head + rest * 50_001)
+
+
+def test_a_csv_may_have_many_commas_in_many_lines() -> None:
+    row = f'"{"," * 30_000}"\n'
+    assert len(read_csv(f"a\n{row * 3}".encode())) == 3
+
+
 def test_a_csv_row_with_too_many_cells_is_named() -> None:
     with pytest.raises(InvalidRows) as caught:
         read_csv(b"name\nAda\nGrace,Hopper\n")

@@ -13,7 +13,7 @@ from framekiln.api.bodies import parse_json, parse_large_json, read_bytes
 from framekiln.api.errors import MalformedJson
 from framekiln.api.v2.forms import MAX_FIELDS_BYTES, field_error
 from framekiln.kit.errors import InvalidInput, TooLarge
-from framekiln.kit.json_scan import MAX_VALUES
+from framekiln.kit.json_scan import MAX_PLAIN_VALUES, MAX_VALUES
 from framekiln.videos.bulks.model import MAX_ROWS
 from framekiln.videos.bulks.row_check import InvalidRows, RowIssue
 
@@ -124,9 +124,22 @@ def read_csv(raw: bytes) -> list[Data]:
 
 def _csv_lines(text: str) -> Iterator[list[str]]:
     """Yield the lines that are not empty."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    commas = 0
+
+    def read() -> Iterator[str]:
+        nonlocal commas
+        for line in io.StringIO(text, newline=""):
+            commas += line.count(",")
+            # The reader lets no other thread run until it has all cells of a line.
+            if commas > MAX_PLAIN_VALUES:
+                message = f"the CSV has a line with more than {MAX_PLAIN_VALUES} commas"
+                raise TooLarge(message, limit_values=MAX_PLAIN_VALUES)
+            yield line
+
+    reader = csv.reader(read(), strict=True)
     try:
         for cells in reader:
+            commas = 0
             if cells:
                 yield cells
     except csv.Error as error:
@@ -160,7 +173,7 @@ def posted_version(posted: PostedRows, asked: int | None) -> int | None:
 
 
 def rows_problem(error: InvalidRows) -> dict[str, Any]:
-    """Return the body of the response for wrong rows; unlike others, it names all of them."""
+    """Return the body of the response for wrong rows; unlike others, it names many."""
     by_path: dict[str, list[str]] = {}
     issues: list[dict[str, Any]] = []
     for issue in error.issues:

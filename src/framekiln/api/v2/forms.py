@@ -4,6 +4,7 @@ Clients differ in how they send the same thing; a value that is JSON may come as
 Files of a multipart body go to disk as they come, and are gone when the request is over.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from fastapi import Request
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.types import Scope
@@ -24,6 +26,10 @@ MAX_FIELDS_BYTES: Final = 32 << 20
 MAX_UPLOAD_BYTES: Final = 2 << 30
 MAX_FILES: Final = 500
 _MAX_FIELDS: Final = 2000
+MAX_PERCENT_ESCAPES: Final = 1 << 20
+"""Decoding each takes about a microsecond, in Python."""
+_CHARSETS: Final = {"utf-8", "utf8", "us-ascii"}
+"""Python has others that take quadratic time, such as punycode."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ async def open_form(request: Request) -> AsyncIterator[Form]:
         raw = await read_bytes(request, max_bytes=MAX_FIELDS_BYTES)
         # Some clients post JSON under the label that their library puts on everything.
         is_json = raw[:1] == b"{"
-        yield Form(_object(await parse_large_json(raw)) if is_json else _pairs(raw))
+        yield Form(_object(await parse_large_json(raw)) if is_json else await _pairs(raw))
     else:
         raw = await read_bytes(request, max_bytes=MAX_FIELDS_BYTES)
         yield Form(_object(await parse_large_json(raw or b"{}")))
@@ -99,10 +105,19 @@ def _object(value: Any) -> dict[str, Any]:
     return value
 
 
-def _pairs(raw: bytes) -> dict[str, Any]:
+async def _pairs(raw: bytes) -> dict[str, Any]:
+    if raw.count(b"%") > MAX_PERCENT_ESCAPES:
+        raise TooLarge(
+            f"the body contains more than {MAX_PERCENT_ESCAPES} escapes: send JSON instead",
+            limit_escapes=MAX_PERCENT_ESCAPES,
+        )
     try:
-        pairs = parse_qsl(
-            raw.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS
+        pairs = await asyncio.to_thread(
+            parse_qsl,
+            raw.decode(),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=_MAX_FIELDS,
         )
     except ValueError as error:
         raise field_error("", "type", "the body is not urlencoded UTF-8") from error
@@ -111,6 +126,7 @@ def _pairs(raw: bytes) -> dict[str, Any]:
 
 @asynccontextmanager
 async def _multipart(request: Request) -> AsyncIterator[Form]:
+    _check_charset(request)
     try:
         parser = _Parser(
             request.headers,
@@ -131,6 +147,13 @@ async def _multipart(request: Request) -> AsyncIterator[Form]:
         yield Form(values, files)
     finally:
         await data.close()
+
+
+def _check_charset(request: Request) -> None:
+    _, parameters = parse_options_header(request.headers["content-type"])
+    charset = parameters.get(b"charset", b"utf-8").decode("latin-1")
+    if charset.lower() not in _CHARSETS:
+        raise field_error("", "type", f"the charset {charset[:40]!r} is not allowed: use UTF-8")
 
 
 class _Parser(MultiPartParser):
