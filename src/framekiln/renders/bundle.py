@@ -1,7 +1,8 @@
 """Bundles: a gzip tar with `index.html` at its root, unpacked without trusting it.
 
 Only regular files and folders are unpacked, all below the given folder. Their number and size are
-limited while reading, so that a small archive cannot fill the disk.
+limited while reading, so that a small archive cannot fill the disk. Extended headers are read here:
+tarfile keeps all global ones in memory, and older releases take quadratic time for one.
 """
 
 import errno
@@ -30,6 +31,9 @@ _HEADER_TYPES: Final = (
     tarfile.SOLARIS_XHDTYPE,
 )
 _MAX_HEADER_BYTES: Final = 64 << 10
+MAX_HEADERS_BYTES: Final = 32 << 20
+"""Of all extended headers of a bundle: 3 KiB for each entry."""
+_MAX_LENGTH_DIGITS: Final = 8
 # tarfile raises the last three when a header contradicts itself.
 _NOT_READABLE: Final = (
     tarfile.TarError,
@@ -48,23 +52,76 @@ _IMPOSSIBLE_PLACE: Final = {
 }
 
 
+class _Archive(tarfile.TarFile):
+    """An archive that counts the bytes of its extended headers."""
+
+    header_bytes = 0
+
+
 class _Entry(tarfile.TarInfo):
     """An entry that is checked before tarfile reads the rest of its header."""
 
-    def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
-        if self.type in _HEADER_TYPES and self.size > _MAX_HEADER_BYTES:
-            raise BundleTooLarge(f"the bundle has an entry whose header is {self.size} bytes long")
+    # Both are the documented methods to override; only the type stubs lack them.
+
+    def _proc_member(self, tar: _Archive) -> tarfile.TarInfo:
+        if self.type in _HEADER_TYPES:
+            self._count_header(tar)
         if self.size < 0 or self.type == tarfile.GNUTYPE_SPARSE:
             raise BadBundle(f"the bundle's entry {_shown(self)} has no plain size")
-        # The documented method to override; only the type stubs lack it.
         entry: tarfile.TarInfo = super()._proc_member(tar)  # type: ignore[misc]
         return entry
+
+    def _proc_pax(self, tar: _Archive) -> tarfile.TarInfo:
+        """Return the next entry, with the path in this header; nothing else in it is used."""
+        assert tar.fileobj is not None
+        blocks = -(-self.size // tarfile.BLOCKSIZE)
+        fields = _extended_fields(tar.fileobj.read(blocks * tarfile.BLOCKSIZE)[: self.size])
+        try:
+            entry = self.fromtarfile(tar)
+        except tarfile.HeaderError as error:
+            # Passed on, it would be taken for the end of the archive.
+            raise tarfile.ReadError(f"no entry after an extended header: {error}") from None
+        if self.type == tarfile.XGLTYPE:
+            return entry
+        if b"path" in fields:
+            entry.name = fields[b"path"].decode("utf-8", "surrogateescape").rstrip("/")
+        if fields.get(b"size", b"%d" % entry.size) != b"%d" % entry.size:
+            raise BadBundle(f"the bundle's entry {_shown(entry)} has no plain size")
+        return entry
+
+    def _count_header(self, tar: _Archive) -> None:
+        if self.size > _MAX_HEADER_BYTES:
+            raise BundleTooLarge(f"the bundle has an entry whose header is {self.size} bytes long")
+        tar.header_bytes += tarfile.BLOCKSIZE + self.size
+        if tar.header_bytes > MAX_HEADERS_BYTES:
+            raise BundleTooLarge(
+                f"the extended headers of the bundle have more than {MAX_HEADERS_BYTES} bytes"
+            )
+
+
+def _extended_fields(raw: bytes) -> dict[bytes, bytes]:
+    """Return path and size in an extended header, of records `length name=value` and a newline."""
+    fields: dict[bytes, bytes] = {}
+    at = 0
+    while at < len(raw) and raw[at]:
+        digits, _, _ = raw[at : at + _MAX_LENGTH_DIGITS].partition(b" ")
+        end = at + int(digits) if digits.isdigit() else at
+        record = raw[at + len(digits) + 1 : end]
+        name, equals, value = record[:-1].partition(b"=")
+        if end > len(raw) or not equals or not record.endswith(b"\n"):
+            raise BadBundle("the bundle has an extended header that is not valid")
+        if name.startswith(b"GNU.sparse."):
+            raise BadBundle("the bundle has a sparse file, which has no plain size")
+        if name in {b"path", b"size"}:
+            fields[name] = value
+        at = end
+    return fields
 
 
 def unpack(archive: Path, folder: Path) -> None:
     """Unpack a bundle into an empty folder; raise `BadBundle` if it is not valid."""
     try:
-        with tarfile.open(archive, "r:gz", tarinfo=_Entry) as tar:
+        with _Archive.open(archive, "r:gz", tarinfo=_Entry) as tar:
             _unpack_all(tar, folder)
     except _NOT_READABLE as error:
         raise BadBundle(f"the bundle is not a readable gzip tar: {error}") from error

@@ -52,7 +52,7 @@ def pack(files: Mapping[str, bytes | None], *extra: tarfile.TarInfo) -> bytes:
                 tar.addfile(entry(name, kind=tarfile.DIRTYPE))
             else:
                 tar.addfile(entry(name, size=len(data)), io.BytesIO(data))
-        headers = {info: info.tobuf() for info in extra}
+        headers = {info: info.tobuf() for info in set(extra)}
         for info in extra:
             packed.write(headers[info])
     return gzip.compress(packed.getvalue(), mtime=0)

@@ -109,3 +109,92 @@ def test_headers_of_entries_are_not_kept_in_memory(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert peak_bytes < header_bytes * entries / 4
+
+
+def extended(kind: bytes, data: bytes) -> bytes:
+    """Return an entry with an extended header."""
+    info = tarfile.TarInfo("header")
+    info.type, info.size = kind, len(data)
+    return info.tobuf(tarfile.USTAR_FORMAT) + data + bytes(-len(data) % tarfile.BLOCKSIZE)
+
+
+def with_headers(path: Path, *headers: bytes) -> Path:
+    """Write an archive whose page comes after extended headers."""
+    page = tarfile.TarInfo("index.html").tobuf(tarfile.USTAR_FORMAT)
+    path.write_bytes(gzip.compress(b"".join([*headers, page, bytes(1024)])))
+    return path
+
+
+PAX_KINDS = [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE]
+
+
+@pytest.mark.parametrize("kind", PAX_KINDS)
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"1" * 65_000,
+        b"10 a=b\n",
+        b"6 a=b",
+        b"0 a=b\n",
+        b"-6 a=b\n",
+        b"9999 a=b\n",
+        b"4 =\n\n",
+        b"x",
+    ],
+)
+def test_an_extended_header_that_is_not_valid_is_refused(
+    kind: bytes, data: bytes, tmp_path: Path
+) -> None:
+    """tarfile searched 65,000 digits in quadratic time: 207 bytes stopped the api for 49 s."""
+    with pytest.raises(BadBundle, match="extended header that is not valid"):
+        unpacked(with_headers(tmp_path / "b", extended(kind, data)))
+
+
+def test_global_headers_are_not_kept_in_memory(tmp_path: Path) -> None:
+    """tarfile kept them all: 14 MB of gzip took 1.1 GB."""
+    records = [b"%d=" % (10**7 + number) for number in range(200_000)]
+    blocks = [
+        extended(tarfile.XGLTYPE, b"".join(b"13 %s\n" % each for each in records[at : at + 4000]))
+        for at in range(0, len(records), 4000)
+    ]
+    archive = with_headers(tmp_path / "b", *blocks)
+    tracemalloc.start()
+    try:
+        unpacked(archive)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 20 * len(records)
+
+
+def test_too_many_extended_headers_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle, "MAX_HEADERS_BYTES", 10 * tarfile.BLOCKSIZE)
+    empty = extended(tarfile.XGLTYPE, b"")
+    unpack(with_headers(tmp_path / "b", *[empty] * 10), tmp_path)
+    with pytest.raises(BundleTooLarge, match="the extended headers"):
+        unpack(with_headers(tmp_path / "c", *[empty] * 11), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b"22 GNU.sparse.major=1\n",
+        b"22 GNU.sparse.map=0,1\n",
+        b"30 GNU.sparse.name=index.html\n",
+        b"11 size=77\n",
+    ],
+)
+def test_an_extended_header_cannot_change_the_size(record: bytes, tmp_path: Path) -> None:
+    with pytest.raises(BadBundle, match="has no plain size"):
+        unpacked(with_headers(tmp_path / "b", extended(tarfile.XHDTYPE, record)))
+
+
+@pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
+def test_long_names_are_kept(form: int, tmp_path: Path) -> None:
+    name = f"{'folder/' * 30}Übergröße.css"
+    with tarfile.open(tmp_path / "b", "w:gz", format=form) as tar:
+        tar.addfile(tarfile.TarInfo("index.html"))
+        tar.addfile(tarfile.TarInfo(name))
+    assert (unpacked(tmp_path / "b") / name).is_file()
