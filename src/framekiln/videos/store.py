@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from psycopg.types.json import Json as JsonText
 
@@ -14,6 +14,8 @@ from framekiln.videos.pagination import PageNumberRequest
 from framekiln.videos.public_ids import TemplateId, VideoId
 
 Row = dict[str, Any]
+
+_LISTED_CONFIG_BYTES: Final = 256 << 10
 
 
 async def insert(
@@ -61,13 +63,18 @@ async def find(
 async def list_page(
     connection: Connection, organization_id: OrganizationId, page_request: PageNumberRequest
 ) -> Sequence[VideoRecord]:
-    """Return the videos of a page, newest first."""
+    """Return the videos of a page, newest first; of long configs only what names the film."""
     cursor = await connection.execute(
         """
-        SELECT * FROM video WHERE organization_id = %s
+        SELECT id, organization_id, api_key_id, render_id, template_id, template_version, digest,
+            metadata, warnings, created_at,
+            CASE WHEN octet_length(config::text) <= %s THEN config
+            ELSE json_build_object('filename', config->'filename', 'extension', config->'extension')
+            END AS config
+        FROM video WHERE organization_id = %s
         ORDER BY created_at DESC, id LIMIT %s OFFSET %s
         """,
-        (organization_id, page_request.per_page, page_request.offset),
+        (_LISTED_CONFIG_BYTES, organization_id, page_request.per_page, page_request.offset),
     )
     return [_record(row) for row in await cursor.fetchall()]
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from framekiln.api.v2.pages import ListLinks, ListMeta
 from framekiln.videos.failures import video_failure
 from framekiln.videos.model import Video
-from framekiln.videos.templates.model import StoredTemplate, TemplateSource, TemplateVersion
+from framekiln.videos.templates.model import TemplateSource, TemplateSummary, TemplateVersion
 
 MICROSECONDS = "%Y-%m-%dT%H:%M:%S.%fZ"
 
@@ -233,7 +233,7 @@ def created_video(video: Video) -> CreatedVideo:
     )
 
 
-def template_info(template: StoredTemplate, parsed: dict[str, Any] | None = None) -> TemplateInfo:
+def template_info(template: TemplateSummary, parsed: dict[str, Any] | None = None) -> TemplateInfo:
     """Describe a template."""
     return TemplateInfo(
         id=template.id,

@@ -19,7 +19,6 @@ from framekiln.kit.confined.run import run_confined
 from framekiln.kit.errors import InvalidInput
 from framekiln.kit.json_scan import scan_json
 from framekiln.videos.accepted_config import accept_config
-from framekiln.videos.bulks.model import MAX_ROWS
 from framekiln.videos.model import VideoRequest
 from framekiln.videos.templates.model import StoredTemplate
 
@@ -28,7 +27,9 @@ _RESULT: Final = "issues.json"
 _LIMITS: Final = ResourceLimits(cpu_s=300, memory_bytes=1 << 30, file_bytes=64 << 20, wall_s=600)
 _READABLE: Final = 0o444
 _MAX_ISSUES_OF_ROW: Final = 20
-_MAX_RESULT_VALUES: Final = 10 * MAX_ROWS * _MAX_ISSUES_OF_ROW
+MAX_ISSUES: Final = 1_000
+"""Of all rows; others are only counted. While the api writes them, it does nothing else."""
+_MAX_RESULT_VALUES: Final = 10 * MAX_ISSUES
 _MAX_MESSAGE_CHARS: Final = 500
 
 
@@ -43,11 +44,12 @@ class RowIssue:
 
 
 class InvalidRows(InvalidInput):
-    """Rows of a bulk that cannot become videos; `issues` names all of them."""
+    """Rows of a bulk that cannot become videos; `issues` has the first `MAX_ISSUES`."""
 
-    def __init__(self, issues: Sequence[RowIssue]) -> None:
-        self.issues = tuple(issues)
-        first, count = self.issues[0], len({issue.row for issue in self.issues})
+    def __init__(self, issues: Sequence[RowIssue], *, row_count: int | None = None) -> None:
+        self.issues = tuple(issues[:MAX_ISSUES])
+        first = self.issues[0]
+        count = row_count or len({issue.row for issue in issues})
         where = f"row {first.row}" + (f", {first.path}" if first.path else "")
         more = f" ({count} rows have errors; nothing was started)"
         super().__init__(f"{where}: {first.message}{more}")
@@ -74,21 +76,24 @@ async def require_valid_rows(template: StoredTemplate, rows: Sequence[Mapping[st
         except ConfinedKilled as error:
             message = f"the rows take too much time or memory to check, send fewer: {error}"
             raise InvalidInput(message, field="rows") from error
-        found = await asyncio.to_thread(_read_issues, place.folder / _RESULT)
-    if found:
-        raise InvalidRows([RowIssue(**each) for each in found])
+        found = await asyncio.to_thread(_read_result, place.folder / _RESULT)
+    if found["issues"]:
+        issues = [RowIssue(**each) for each in found["issues"]]
+        raise InvalidRows(issues, row_count=found["row_count"])
 
 
 def _write_readable(path: Path, order: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(order))
+    with path.open("w") as file:
+        # In pieces: `dumps` lets no other thread run until it has all of it.
+        json.dump(order, file)
     path.chmod(_READABLE)
 
 
-def _read_issues(path: Path) -> list[dict[str, Any]]:
+def _read_result(path: Path) -> dict[str, Any]:
     raw = path.read_bytes()
     # As untrusted as the rows that the child has read.
     scan_json(raw, max_values=_MAX_RESULT_VALUES)
-    found: list[dict[str, Any]] = json.loads(raw)
+    found: dict[str, Any] = json.loads(raw)
     return found
 
 
@@ -99,7 +104,9 @@ def check_rows_task(
     order = json.loads(Path(args["source"]).read_bytes())
     template = open_template(order["config"], order["inputs"], order["default_values"])
     issues = find_row_issues(template, order["rows"])
-    Path(_RESULT).write_text(json.dumps([asdict(issue) for issue in issues]))
+    listed = [asdict(issue) for issue in issues[:MAX_ISSUES]]
+    row_count = len({issue.row for issue in issues})
+    Path(_RESULT).write_text(json.dumps({"issues": listed, "row_count": row_count}))
     return {}
 
 

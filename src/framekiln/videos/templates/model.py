@@ -19,19 +19,25 @@ class NewTemplate:
 
 
 @dataclass(frozen=True)
-class StoredTemplate:
-    """One template; config, inputs and default values are stored as sent."""
+class TemplateSummary:
+    """One template without its content, which may be long."""
 
     id: TemplateId
-    organization_id: OrganizationId
-    api_key_id: ApiKeyId | None
     name: str
-    config: Json
-    inputs: Json
-    default_values: Json
     version: int
     created_at: datetime
     """When the template was created, whatever the version."""
+
+
+@dataclass(frozen=True)
+class StoredTemplate(TemplateSummary):
+    """One template; config, inputs and default values are stored as sent."""
+
+    organization_id: OrganizationId
+    api_key_id: ApiKeyId | None
+    config: Json
+    inputs: Json
+    default_values: Json
 
 
 @dataclass(frozen=True)

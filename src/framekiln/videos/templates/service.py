@@ -26,6 +26,7 @@ from framekiln.videos.templates.model import (
     NewTemplate,
     StoredTemplate,
     TemplateSource,
+    TemplateSummary,
     TemplateVersion,
 )
 from framekiln.videos.templates.remote_checks import RemoteChecks
@@ -216,7 +217,7 @@ class Templates:
 
     async def list(
         self, organization_id: OrganizationId, page_request: PageNumberRequest
-    ) -> ListPage[StoredTemplate]:
+    ) -> ListPage[TemplateSummary]:
         """Return a page of the organization's templates, newest first."""
         async with self._database.connection() as connection:
             total = await store.count(connection, organization_id)

@@ -15,6 +15,7 @@ from framekiln.videos.templates.model import (
     NewTemplate,
     StoredTemplate,
     TemplateSource,
+    TemplateSummary,
     TemplateVersion,
 )
 
@@ -168,16 +169,19 @@ async def find(
 
 async def list_page(
     connection: Connection, organization_id: OrganizationId, page_request: PageNumberRequest
-) -> Sequence[StoredTemplate]:
+) -> Sequence[TemplateSummary]:
     """Return the templates of a page, newest first."""
     cursor = await connection.execute(
         """
-        SELECT * FROM template WHERE organization_id = %s
+        SELECT id, name, version, created_at FROM template WHERE organization_id = %s
         ORDER BY created_at DESC, id LIMIT %s OFFSET %s
         """,
         (organization_id, page_request.per_page, page_request.offset),
     )
-    return [_template(row) for row in await cursor.fetchall()]
+    return [
+        TemplateSummary(TemplateId(row["id"]), row["name"], row["version"], row["created_at"])
+        for row in await cursor.fetchall()
+    ]
 
 
 async def count(connection: Connection, organization_id: OrganizationId) -> int:
