@@ -5,11 +5,13 @@ private, so the operator's allow list names it.
 """
 
 import asyncio
+import socket
 import ssl
 import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
 from fractions import Fraction
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ import pytest
 
 from framekiln.files import ingest as ingest_module
 from framekiln.files.ingest import Ingest
-from framekiln.kit.fetch import FetchFailedPermanently, GuardedFetcher
+from framekiln.kit.fetch import FetchFailed, FetchFailedPermanently, GuardedFetcher
 from framekiln.kit.ids import OrganizationId
 from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip, make_still
@@ -26,6 +28,7 @@ from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames
 from tests.support.receiver import Answer, ReceivedRequest, Receiver
 from tests.support.sounds import beep_times
+from tests.support.timeouts import TIMEOUT_S
 
 SMALL = {"width": 320, "height": 180, "fps": 10, "duration_ms": 300}
 
@@ -82,9 +85,20 @@ def media(certificate: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture(scope="module")
-def app_options(media: MediaServer, certificate: Path) -> dict[str, Any]:
+def silent_server() -> Iterator[socket.socket]:
+    """Lets clients connect, and never says anything."""
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def app_options(
+    media: MediaServer, certificate: Path, silent_server: socket.socket
+) -> dict[str, Any]:
     return {
-        "fetch_allow": frozenset({f"127.0.0.1:{media.port}"}),
+        "fetch_allow": frozenset(
+            f"127.0.0.1:{port}" for port in (media.port, silent_server.getsockname()[1])
+        ),
         "fetch_ca_file": certificate,
         "workers": 1,
     }
@@ -153,6 +167,29 @@ async def test_concurrent_requests_share_one_download(app: AppHarness, media: Me
     assert media.asked_since(before) == ["/slow"]
     assert len({asset.id for asset in assets}) == 1
     assert await app.services.blobs.get(assets[0].blob_key) == b"film"
+
+
+async def test_slow_servers_of_one_organization_do_not_delay_the_sources_of_others(
+    app: AppHarness, media: MediaServer, silent_server: socket.socket
+) -> None:
+    """Three sources that never arrived kept every other organization waiting for ten minutes."""
+    stranger = await organization_of(await app.other_organization())
+    slow = f"https://127.0.0.1:{silent_server.getsockname()[1]}"
+    waiting = [
+        asyncio.create_task(app.services.ingest.get(stranger, f"{slow}/{number}"))
+        for number in range(20)
+    ]
+    await asyncio.sleep(0.2)
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            url = media.url("/picture-1.png?fair")
+            await app.services.ingest.get(await organization_of(app), url)
+        assert not any(each.done() for each in waiting)
+    finally:
+        # All of them fail, the rest because nobody listens.
+        silent_server.close()
+        ended = await asyncio.gather(*waiting, return_exceptions=True)
+    assert all(isinstance(each, FetchFailed) for each in ended)
 
 
 @pytest.mark.spec("4.3", "8")
@@ -260,8 +297,11 @@ async def test_a_source_that_is_not_media_is_named(
 
 
 @pytest.mark.spec("4.3", "7")
-@pytest.mark.parametrize("element", ELEMENTS)
-@pytest.mark.parametrize("src", ["./a/b.mp4", "file:///etc/passwd"])
+@pytest.mark.parametrize(
+    # Each element once: an address is refused before anybody asks which element has it.
+    ("element", "src"),
+    [*zip(ELEMENTS, cycle(["./a/b.mp4", "file:///etc/passwd"]), strict=False)],
+)
 async def test_relative_and_local_sources_are_refused_by_name(
     app: AppHarness, element: str, src: str
 ) -> None:
@@ -273,20 +313,22 @@ async def test_relative_and_local_sources_are_refused_by_name(
 
 @pytest.mark.spec("4.3", "7")
 @pytest.mark.parametrize(
-    ("url", "reason"),
+    # Which addresses are private, `test_fetch_rules` says for all of them.
+    ("element", "url", "reason"),
     [
-        ("https://127.0.0.1/x.png", "127.0.0.1 is not a public host"),
-        ("https://[::1]/x.png", "is not a public host"),
-        ("https://169.254.169.254/latest/meta-data", "is not a public host"),
-        ("https://10.0.0.1:8443/x.png", "port 8443 is not allowed"),
+        ("img", "https://127.0.0.1/x.png", "127.0.0.1 is not a public host"),
+        ("ef-video", "https://[::1]/x.png", "is not a public host"),
+        ("img", "https://169.254.169.254/latest/meta-data", "is not a public host"),
+        ("ef-video", "https://10.0.0.1:8443/x.png", "port 8443 is not allowed"),
     ],
 )
-async def test_private_addresses_are_refused(app: AppHarness, url: str, reason: str) -> None:
-    for element in ("img", "ef-video"):
-        code, message = await failure(app, within(element, url))
-        assert code == "asset_missing"
-        assert message.startswith(f"{element}#it: ")
-        assert reason in message
+async def test_private_addresses_are_refused(
+    app: AppHarness, element: str, url: str, reason: str
+) -> None:
+    code, message = await failure(app, within(element, url))
+    assert code == "asset_missing"
+    assert message.startswith(f"{element}#it: ")
+    assert reason in message
 
 
 @pytest.mark.spec("8")

@@ -14,14 +14,16 @@ from framekiln.engine.assets import DOWNLOAD_WITHIN_S, MAX_ASSET_BYTES
 from framekiln.files import ingested_asset_store
 from framekiln.files.model import IngestedAsset, ingested_asset_key
 from framekiln.kit.clock import Clock
+from framekiln.kit.fair_places import FairPlaces
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.kit.ids import OrganizationId, new_uuid
 from framekiln.quotas.service import Quotas
 from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
 
 RETENTION: Final = timedelta(hours=1)
-# Each holds a database connection while it runs.
-_DOWNLOADS_AT_A_TIME: Final = 3
+# Each holds a database connection while it runs. A slow server may take all of an organization's.
+_DOWNLOADS_AT_A_TIME: Final = 4
+_OF_AN_ORGANIZATION: Final = 3
 _REMOVED_AT_A_TIME: Final = 200
 
 
@@ -42,14 +44,14 @@ class Ingest:
         self._blobs = blobs
         self._fetcher = fetcher
         self._clock = clock
-        self._places = asyncio.Semaphore(_DOWNLOADS_AT_A_TIME)
+        self._places = FairPlaces(_DOWNLOADS_AT_A_TIME, most_of_owner=_OF_AN_ORGANIZATION)
 
     async def get(self, organization_id: OrganizationId, url: str) -> IngestedAsset:
         """Return the asset of a URL; raises the errors of the fetcher."""
         if found := await self.find(organization_id, url):
             return found
         async with (
-            self._places,
+            self._places.place(organization_id),
             ingested_asset_store.download_lock(self._database, organization_id, url),
         ):
             # Another download may have finished while this one waited.

@@ -13,6 +13,8 @@ import re
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any, Final
 
@@ -82,6 +84,7 @@ def _is_in(address: IPv4Address, networks: tuple[IPv4Network, ...]) -> bool:
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _PORTS: Final = frozenset({80, 443})
+_RESOLVER_THREADS: Final = 32
 # Resolver errors for a name that does not exist; all other errors may be temporary.
 _NO_SUCH_HOST: Final = {socket.EAI_NONAME, socket.EAI_NODATA}
 
@@ -97,10 +100,20 @@ class FetchRefused(InvalidInput):
         super().__init__(message, rule=rule, host=host)
 
 
+@cache
+def _resolver_threads() -> ThreadPoolExecutor:
+    """Return threads for names only.
+
+    A slow DNS server, which anybody may have, keeps a thread for half a minute, also after the
+    request was given up. The default threads are few, and all requests need them.
+    """
+    return ThreadPoolExecutor(_RESOLVER_THREADS, thread_name_prefix="resolver")
+
+
 async def resolve_by_system(host: str, port: int) -> Sequence[str]:
     """Return the addresses of `host` from the machine's resolver."""
-    loop = asyncio.get_running_loop()
-    answers = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    look_up = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    answers = await asyncio.get_running_loop().run_in_executor(_resolver_threads(), look_up)
     return tuple(dict.fromkeys(str(answer[4][0]) for answer in answers))
 
 
