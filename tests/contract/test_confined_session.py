@@ -100,6 +100,8 @@ def test_errors_of_the_source_leave_the_child_alive(session: ConfinedSession, fi
         ({"do": "say_endless"}, "invalid answer"),
         ({"do": "say", "args": {"text": "[" * 100_000}}, "invalid answer"),
         ({"do": "say", "args": {"text": '{"result": NaN}'}}, "invalid answer"),
+        (message({"result": {"a": [{}] * 60_000}}), "contains more than 50000 values"),
+        ({"do": "say_twice"}, "more than one message"),
         (message([]), "invalid answer"),
         (message({}), "invalid answer"),
         (message({"result": 3}), "invalid answer"),

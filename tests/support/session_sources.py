@@ -93,6 +93,10 @@ class Hostile:
         body = text.encode()
         self._send(struct.pack("=I", len(body)) + body)
 
+    def say_twice(self) -> None:
+        """Send two messages at once."""
+        self._send(2 * (struct.pack("=I", 13) + b'{"result":{}}'))
+
     def say_endless(self) -> None:
         self._send(struct.pack("=I", (1 << 32) - 1))
 

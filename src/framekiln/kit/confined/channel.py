@@ -12,9 +12,15 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from framekiln.kit.cancellation import CHECK_EVERY_S, check_cancelled
+from framekiln.kit.json_scan import TooManyValues, scan_json
 
 LENGTH: Final = struct.Struct("=I")
 _MAX_ANSWER_BYTES: Final = 8 << 20
+_MAX_ANSWER_VALUES: Final = 50_000
+"""An animation has at most 20,000 pictures, and a time for each."""
+_SHORT_BYTES: Final = 2 * _MAX_ANSWER_VALUES
+"""Has fewer values than allowed, whatever it is."""
+_READ_BYTES: Final = 64 << 10
 # Memory is taken at about 1 GiB in a second.
 WATCH_EVERY_S: Final = 0.05
 # Process, user and group of a sender, as the kernel notes them.
@@ -60,32 +66,47 @@ def receive(channel: socket.socket, deadline: float, watch: Callable[[], None]) 
 
     `watch` is called again and again while there is none.
     """
-    size = LENGTH.unpack(_read(channel, LENGTH.size, deadline, watch))[0]
-    if size > _MAX_ANSWER_BYTES:
-        raise InvalidAnswer(f"{size} bytes")
-    try:
-        message = json.loads(_read(channel, size, deadline, watch), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise InvalidAnswer("it is not JSON") from error
+    data = bytearray()
+    # Nearly always one read brings all of it.
+    while len(data) < LENGTH.size:
+        data += _read(channel, deadline, watch)
+    end = LENGTH.size + LENGTH.unpack_from(data)[0]
+    if end > _MAX_ANSWER_BYTES:
+        raise InvalidAnswer(f"{end} bytes")
+    while len(data) < end:
+        data += _read(channel, deadline, watch)
+    if len(data) > end:
+        raise InvalidAnswer("more than one message")
+    message = _parse(bytes(data[LENGTH.size :]))
     if not isinstance(message, dict):
         raise InvalidAnswer("it is not an object")
     return message
 
 
-def _read(channel: socket.socket, size: int, deadline: float, watch: Callable[[], None]) -> bytes:
-    data = bytearray()
-    while len(data) < size:
+def _parse(body: bytes) -> Any:
+    try:
+        if len(body) > _SHORT_BYTES:
+            scan_json(body, max_values=_MAX_ANSWER_VALUES)
+        return json.loads(body, parse_constant=_refuse_constant)
+    except TooManyValues as error:
+        raise InvalidAnswer(f"it {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidAnswer("it is not JSON") from error
+
+
+def _read(channel: socket.socket, deadline: float, watch: Callable[[], None]) -> bytes:
+    """Return the next bytes, at least one."""
+    while True:
         check_cancelled(once=True)
         channel.settimeout(min(_left_s(deadline), WATCH_EVERY_S))
         try:
-            chunk = channel.recv(size - len(data))
+            chunk = channel.recv(_READ_BYTES)
         except TimeoutError:
             watch()
             continue
         if not chunk:
             raise EOFError
-        data += chunk
-    return bytes(data)
+        return chunk
 
 
 def _left_s(deadline: float) -> float:
