@@ -4,7 +4,8 @@ import { signal } from "@preact/signals";
 import { useEvents } from "./events.ts";
 
 /** What the service names in its events: the tables whose rows have changed. */
-export type Kind = "render" | "file" | "transcription" | "transcript_correction" | "pipeline_run";
+export type Kind =
+  "render" | "bulk" | "file" | "transcription" | "transcript_correction" | "pipeline_run";
 
 /** Many dashboards get the same event at once; they read their lists one after the other. */
 const JITTER_MS = 300;

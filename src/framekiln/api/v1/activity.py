@@ -20,8 +20,8 @@ MAX_STREAMS_PER_USER: Final = 100
 MAX_STREAMS_PER_ORGANIZATION: Final = 1000
 """Apart from those of progress: an open dashboard must not keep anybody from following a render."""
 
-KINDS: Final = ("file", "pipeline_run", "render", "transcript_correction", "transcription")
-"""The tables whose triggers notify."""
+KINDS: Final = ("bulk", "file", "pipeline_run", "render", "transcript_correction", "transcription")
+"""What notifies: `videos/bulks` does it itself, triggers do it for the other tables."""
 
 
 @router.get(
@@ -30,7 +30,7 @@ KINDS: Final = ("file", "pipeline_run", "render", "transcript_correction", "tran
     summary="Follow the activity of the organization",
 )
 async def follow_activity(request: Request, caller: AuthenticatedCaller) -> Response:
-    """Stream `changed` whenever renders, files, transcriptions or runs appear, change or end."""
+    """Stream `changed` whenever renders, bulks, files, transcriptions or runs change."""
     places: sse.StreamPlaces = request.app.state.activity_places
     place = places.take(
         caller, per_key=MAX_STREAMS_PER_USER, per_organization=MAX_STREAMS_PER_ORGANIZATION

@@ -133,6 +133,7 @@ class Bulks:
         async with self._database.transaction() as connection:
             bulk = await self._find(connection, organization_id, bulk_id)
             under_way = await store.cancel(connection, bulk.id, now=self._clock.now())
+            await store.announce_change(connection, organization_id)
         for video_id in under_way:
             await self._stop(organization_id, video_id)
         return await self.get(organization_id, bulk.id)

@@ -6,6 +6,7 @@ from typing import Any
 
 from psycopg.types.json import Json as JsonText
 
+from framekiln.db.notify import notify
 from framekiln.db.pool import Connection
 from framekiln.identity.model import Caller
 from framekiln.jobs.failures import Failure
@@ -69,6 +70,11 @@ async def insert(
             [(bulk_id, number, JsonText(data)) for number, data in enumerate(new.rows, start=1)],
         )
     return _bulk(row)
+
+
+async def announce_change(connection: Connection, organization_id: OrganizationId) -> None:
+    """Wake the pages that show bulks of an organization when the transaction commits."""
+    await notify(connection, f"organization:{organization_id}:bulk")
 
 
 async def find(
@@ -190,15 +196,16 @@ async def end_rows_of_render(
     return sorted({BulkId(row["bulk_id"]) for row in await cursor.fetchall()})
 
 
-async def fail_deleted_rows(connection: Connection, bulk_id: BulkId, failure: Failure) -> None:
-    """Fail the rows whose video was deleted while it was rendered."""
-    await connection.execute(
+async def fail_deleted_rows(connection: Connection, bulk_id: BulkId, failure: Failure) -> bool:
+    """Fail the rows whose video was deleted while it was rendered; False if there are none."""
+    cursor = await connection.execute(
         """
         UPDATE bulk_row SET status = 'failed', error_code = %s, error_message = %s
         WHERE bulk_id = %s AND status = 'processing' AND video_id IS NULL
         """,
         (failure.code, failure.message, bulk_id),
     )
+    return cursor.rowcount > 0
 
 
 async def cancel(connection: Connection, bulk_id: BulkId, *, now: datetime) -> list[VideoId]:

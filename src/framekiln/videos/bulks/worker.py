@@ -91,7 +91,8 @@ class BulkWorker:
 
     async def _next_rows(self, bulk: Bulk) -> list[BulkRow]:
         async with self._database.transaction() as connection:
-            await store.fail_deleted_rows(connection, bulk.id, _DELETED)
+            if await store.fail_deleted_rows(connection, bulk.id, _DELETED):
+                await store.announce_change(connection, bulk.organization_id)
             counts = await store.count_rows(connection, bulk.id)
             free = max(0, ROWS_UNDER_WAY - counts[RowStatus.PROCESSING])
             waiting = await store.list_with_status(
@@ -107,6 +108,7 @@ class BulkWorker:
             )
             if not is_taken:
                 raise _RowNotWaiting
+            await store.announce_change(connection, bulk.organization_id)
             await self._on_row_started(connection, bulk, video)
 
         try:
@@ -127,6 +129,7 @@ class BulkWorker:
             failure = Failure(error.code, error.message)
             async with self._database.transaction() as connection:
                 await store.fail_row(connection, bulk.id, row.number, failure)
+                await store.announce_change(connection, bulk.organization_id)
 
     async def _owner(self, bulk: Bulk) -> Caller:
         """Return who created the bulk; a key that was revoked starts no more rows."""
@@ -137,6 +140,8 @@ class BulkWorker:
     async def _complete(self, bulk: Bulk) -> bool:
         async with self._database.transaction() as connection:
             is_complete = await store.complete(connection, bulk.id, now=self._clock.now())
+            if is_complete:
+                await store.announce_change(connection, bulk.organization_id)
         if is_complete:
             log.info("bulk.completed", bulk_id=bulk.id, rows=bulk.row_count)
         return is_complete
@@ -163,5 +168,7 @@ class BulkWorker:
         if status is None:
             return
         ended = await store.end_rows_of_render(connection, render.id, status, render.failure)
+        if ended:
+            await store.announce_change(connection, render.organization_id)
         for bulk_id in ended:
             await self._queue_again(connection, render.organization_id, bulk_id)
