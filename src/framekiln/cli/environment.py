@@ -3,7 +3,6 @@
 from pydantic import ValidationError
 
 from framekiln.kit.errors import InvalidInput
-from framekiln.kit.logs import configure_logs
 from framekiln.settings import Settings
 
 
@@ -15,13 +14,21 @@ class InvalidSetting(InvalidInput):
 
 def load_settings() -> Settings:
     """Read the environment and configure logging."""
+    # Takes as long to import as the settings; commands that only ask a service write no log.
+    from framekiln.kit.logs import configure_logs  # noqa: PLC0415
+
+    settings = read_settings()
+    configure_logs(settings.log_format)
+    return settings
+
+
+def read_settings() -> Settings:
+    """Read the environment."""
     try:
-        settings = Settings()
+        return Settings()
     except ValidationError as error:
         problems = (f"{_place(problem['loc'])}: {problem['msg']}" for problem in error.errors())
         raise InvalidSetting("; ".join(problems)) from error
-    configure_logs(settings.log_format)
-    return settings
 
 
 def _place(location: tuple[int | str, ...]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from framekiln.cli.environment import load_settings
+from framekiln.cli.environment import load_settings, read_settings
 from framekiln.client import Client
 from framekiln.client.connection import require_running
 from framekiln.settings import Settings
@@ -26,17 +26,23 @@ class ServiceAddress(NamedTuple):
 @contextmanager
 def open_client() -> Iterator[Client]:
     """Yield a client of the service; fails immediately if the service does not respond."""
-    require_running(load_settings().public_url)
-    with open_address() as address, Client(address.url, address.api_key) as client:
+    settings = read_settings()
+    require_running(settings.public_url)
+    with _address(settings) as address, Client(address.url, address.api_key) as client:
         yield client
 
 
 @contextmanager
 def open_address() -> Iterator[ServiceAddress]:
     """Yield the address of the service, whether or not it responds."""
+    with _address(load_settings()) as address:
+        yield address
+
+
+@contextmanager
+def _address(settings: Settings) -> Iterator[ServiceAddress]:
     # SIGTERM is handled like Ctrl-C, so that a temporary key is revoked.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    settings = load_settings()
     with _key(settings) as key:
         yield ServiceAddress(settings.public_url, key, is_temporary=not settings.api_key)
 
@@ -58,6 +64,9 @@ def _key(settings: Settings) -> Iterator[str]:
     from framekiln.cli.orgs import find_organization  # noqa: PLC0415
     from framekiln.identity.model import IssuedKey  # noqa: PLC0415
     from framekiln.identity.service import DEFAULT_ORGANIZATION  # noqa: PLC0415
+
+    # Unlike a client, the database writes to the log.
+    settings = load_settings()
 
     async def issue() -> IssuedKey:
         async with open_services(settings) as services:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from framekiln.client.errors import (
     LocalFileUnusable,
@@ -22,10 +22,9 @@ from framekiln.client.errors import (
 )
 from framekiln.client.operations import Connection_co, RemotePart, Send, Steps, Work
 from framekiln.client.responses import Json, json_object
-from framekiln.media.isobmff.track_file import TrackFile
-from framekiln.media.tracks.packet_tally import tally_packets
-from framekiln.media.tracks.track_copy import copy_track
-from framekiln.media.tracks.track_plan import PlannedTrack, plan_tracks
+
+if TYPE_CHECKING:
+    from framekiln.media.tracks.track_plan import PlannedTrack
 
 MAX_TRACKS: Final = 8
 
@@ -74,6 +73,10 @@ def split_video(path: Path, folder: Path) -> list[LocalTrack]:
 
     A file that is not a readable video raises `UnreadableMedia`.
     """
+    # These import the libraries of media, which other commands do not need.
+    from framekiln.media.tracks.packet_tally import tally_packets  # noqa: PLC0415
+    from framekiln.media.tracks.track_plan import plan_tracks  # noqa: PLC0415
+
     plan = plan_tracks(path, tally_packets(path, lambda _: None))
     if len(plan.planned_tracks) > MAX_TRACKS:
         raise _not_streamable(
@@ -85,7 +88,10 @@ def split_video(path: Path, folder: Path) -> list[LocalTrack]:
     return [_split_track(path, folder, job) for job in plan.planned_tracks]
 
 
-def _split_track(path: Path, folder: Path, job: PlannedTrack) -> LocalTrack:
+def _split_track(path: Path, folder: Path, job: "PlannedTrack") -> LocalTrack:
+    from framekiln.media.isobmff.track_file import TrackFile  # noqa: PLC0415
+    from framekiln.media.tracks.track_copy import copy_track  # noqa: PLC0415
+
     out = folder / f"{job.track_id}.mp4"
     copy_track(path, job.stream_index, out, tick=lambda: None)
     with TrackFile(out) as track, out.open("rb") as file:

@@ -44,7 +44,7 @@ def run(*words: str) -> str:
             ("rich", "pydantic", "structlog", "psycopg", "asyncio", "mcp", *MEDIA, *SERVER),
         ),
         (run("render", "--help"), ("psycopg", "yoyo", "liquid", "cv2", "mcp", *SERVER)),
-        (run("files", "--help"), ("psycopg", "mcp", *SERVER)),
+        (run("files", "--help"), ("psycopg", "mcp", "structlog", *MEDIA, *SERVER)),
         (
             "import framekiln.cli.serve",
             ("yoyo", "procrastinate", "httpx", "liquid", *DOMAINS, *MEDIA, *SERVER),
