@@ -5,7 +5,9 @@ The cheapest exact method is used: a translation by even pixels costs nothing, a
 even edges is a resize, and everything else is a warp with antialiased edges.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import isfinite
 from typing import Final, TypeAlias
 
@@ -15,13 +17,15 @@ import numpy.typing as npt
 
 from framekiln.compositor.picture import Picture, Plane
 from framekiln.compositor.rect import PixelRect
-from framekiln.pixels.warp import Row, warp
+from framekiln.pixels.warp import IndexMap, index_map, warp
 
 Matrix: TypeAlias = npt.NDArray[np.float64]
 
 _SAME: Final = 1e-4
 """In pixels. Positions closer than this are equal."""
 _FLAT: Final = 1e-9
+UPRIGHT: Final = 1e-9
+"""A matrix with less than this beside its diagonal turns nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +57,14 @@ def scale_matrix(x: float, y: float) -> Matrix:
     return np.diag([x, y, 1.0])
 
 
-def place(picture: Picture, matrix: Matrix, *, within: PixelRect) -> PlacedPicture | None:
-    """Return the picture transformed by the matrix; None if it is outside of the bounds."""
+def place(
+    picture: Picture, matrix: Matrix, *, within: PixelRect, has_fine_edges: bool = False
+) -> PlacedPicture | None:
+    """Return the picture transformed by the matrix; None if it is outside of the bounds.
+
+    One with fine edges that is about twice as large as it is shown is not reduced before it is
+    sampled: its edges stay as sharp as if they were drawn there.
+    """
     box = _upright_box(picture, matrix)
     if box is not None:
         edges = [round(edge / 2) * 2 for edge in box]
@@ -63,20 +73,31 @@ def place(picture: Picture, matrix: Matrix, *, within: PixelRect) -> PlacedPictu
     corners = _corners(picture, matrix)
     if corners is None:
         return None
-    target = PixelRect.around(*corners.min(axis=0), *corners.max(axis=0)).intersection(within)
-    return None if target.is_empty else _warped(picture, matrix, target)
-
-
-def _corners(picture: Picture, matrix: Matrix) -> Matrix | None:
-    """Return the transformed corners; None if any is behind the viewer or the area is empty."""
-    width, height = picture.width_px, picture.height_px
-    square = np.array([[0, 0, 1], [width, 0, 1], [0, height, 1], [width, height, 1]], np.float64)
-    mapped = square @ matrix.T
-    depth = mapped[:, 2]
-    if (depth <= _FLAT).any() or abs(np.linalg.det(matrix)) < _FLAT:
+    across, down = zip(*corners, strict=True)
+    around = PixelRect.around(min(across), min(down), max(across), max(down))
+    target = around.intersection(within)
+    if target.is_empty:
         return None
-    corners: Matrix = mapped[:, :2] / depth[:, None]
-    return corners if bool(np.isfinite(corners).all()) else None
+    return _warped(picture, matrix, target, pixels_each=2 if has_fine_edges else 1)
+
+
+def _corners(picture: Picture, matrix: Matrix) -> list[tuple[float, float]] | None:
+    """Return the transformed corners; None if any is behind the viewer or the area is empty."""
+    rows = matrix.tolist()
+    if abs(_determinant(rows)) < _FLAT:
+        return None
+    corners = []
+    for x, y in product((0, picture.width_px), (0, picture.height_px)):
+        across, down, depth = (row[0] * x + row[1] * y + row[2] for row in rows)
+        if depth <= _FLAT:
+            return None
+        corners.append((across / depth, down / depth))
+    return corners if all(isfinite(edge) for corner in corners for edge in corner) else None
+
+
+def _determinant(rows: Sequence[Sequence[float]]) -> float:
+    (a, c, x), (b, d, y), (e, f, depth) = rows
+    return a * (d * depth - y * f) - c * (b * depth - y * e) + x * (b * f - d * e)
 
 
 def _upright_box(picture: Picture, matrix: Matrix) -> tuple[float, float, float, float] | None:
@@ -86,7 +107,7 @@ def _upright_box(picture: Picture, matrix: Matrix) -> tuple[float, float, float,
     """
     (wide, slant, left), (lean, high, top), (far_x, far_y, depth) = matrix.tolist()
     flat = abs(slant) + abs(lean) + abs(far_x) + abs(far_y)
-    if flat >= _FLAT or wide <= 0 or high <= 0 or depth <= _FLAT or wide * high < _FLAT:
+    if flat >= UPRIGHT or wide <= 0 or high <= 0 or depth <= _FLAT or wide * high < _FLAT:
         return None
     box = (
         left / depth,
@@ -124,15 +145,19 @@ def _resize_plane(plane: Plane, size: tuple[int, int]) -> Plane:
     return np.asarray(cv2.resize(plane, size, interpolation=how), np.uint8)
 
 
-def _warped(picture: Picture, matrix: Matrix, target: PixelRect) -> PlacedPicture:
+def _warped(
+    picture: Picture, matrix: Matrix, target: PixelRect, *, pixels_each: int
+) -> PlacedPicture:
     # A picture that covers the whole target has no visible edges, and needs no alpha.
     fills = not picture.has_alpha and _covers(picture, matrix, target)
-    source, matrix = _shrunk(picture if fills else picture.with_alpha(), matrix)
+    source, matrix = _shrunk(
+        picture if fills else picture.with_alpha(), matrix, pixels_each=pixels_each
+    )
     onto = translation_matrix(-target.left, -target.top) @ matrix
-    luma = _warp_matrix(onto)
-    chroma = _warp_matrix(scale_matrix(0.5, 0.5) @ onto @ scale_matrix(2, 2))
     size = (target.width_px, target.height_px)
     half = (target.width_px // 2, target.height_px // 2)
+    is_bent = abs(matrix[2, 0]) + abs(matrix[2, 1]) >= _FLAT
+    luma, chroma = _perspective_maps(onto) if is_bent else _affine_maps(onto)
     ways = ((luma, size), (chroma, half), (chroma, half), (luma, size), (chroma, half))
     planes = tuple(
         _warp_plane(plane, *way, extends=fills)
@@ -155,10 +180,13 @@ def _covers(picture: Picture, matrix: Matrix, target: PixelRect) -> bool:
     return bool((points >= -_SAME).all() and (points <= sides).all())
 
 
-def _shrunk(picture: Picture, matrix: Matrix) -> tuple[Picture, Matrix]:
-    """Reduce a picture to near its final size first: a warp samples only 4 pixels."""
-    shrink_x = float(np.hypot(matrix[0, 0], matrix[1, 0])) / float(matrix[2, 2])
-    shrink_y = float(np.hypot(matrix[0, 1], matrix[1, 1])) / float(matrix[2, 2])
+def _shrunk(picture: Picture, matrix: Matrix, *, pixels_each: int) -> tuple[Picture, Matrix]:
+    """Reduce a picture to near its final size first: a warp samples only 4 pixels.
+
+    As many pixels as `pixels_each` are left for each pixel of a target's side.
+    """
+    shrink_x = pixels_each * float(np.hypot(matrix[0, 0], matrix[1, 0])) / float(matrix[2, 2])
+    shrink_y = pixels_each * float(np.hypot(matrix[0, 1], matrix[1, 1])) / float(matrix[2, 2])
     if shrink_x > 0.7 and shrink_y > 0.7:
         return picture, matrix
     width = max(2, 2 * round(picture.width_px * min(1.0, shrink_x) / 2))
@@ -167,27 +195,29 @@ def _shrunk(picture: Picture, matrix: Matrix) -> tuple[Picture, Matrix]:
     return resize(picture, width, height), matrix @ back
 
 
-def _warp_matrix(matrix: Matrix) -> Matrix:
-    """Return the matrix between pixel indexes, which refer to pixel centres."""
-    return translation_matrix(-0.5, -0.5) @ matrix @ translation_matrix(0.5, 0.5)
+def _perspective_maps(matrix: Matrix) -> tuple[Matrix, Matrix]:
+    """Return the matrices between indexes of pixels, which refer to centres: luma and chroma."""
+    halved = scale_matrix(0.5, 0.5) @ matrix @ scale_matrix(2, 2)
+    to_index, from_index = translation_matrix(-0.5, -0.5), translation_matrix(0.5, 0.5)
+    return to_index @ matrix @ from_index, to_index @ halved @ from_index
 
 
-def _warp_plane(plane: Plane, matrix: Matrix, size: tuple[int, int], *, extends: bool) -> Plane:
-    # Outside is transparent, so an edge between pixels covers its pixel in part.
-    if abs(matrix[2, 0]) + abs(matrix[2, 1]) >= _FLAT:
-        border = cv2.BORDER_REPLICATE if extends else cv2.BORDER_CONSTANT
-        bent = cv2.warpPerspective(plane, matrix, size, flags=cv2.INTER_LINEAR, borderMode=border)
-        return np.asarray(bent, np.uint8)
-    x_of, y_of = _inverse_rows(matrix)
-    return warp(plane, x_of, y_of, width_px=size[0], height_px=size[1], extends=extends)
-
-
-def _inverse_rows(matrix: Matrix) -> tuple[Row, Row]:
-    """Return the first two rows of the inverse of an affine matrix, in plain arithmetic."""
+def _affine_maps(matrix: Matrix) -> tuple[IndexMap, IndexMap]:
+    """Return the inverse between indexes of pixels, for luma and chroma, in plain arithmetic."""
     (a, c, x), (b, d, y), (_, _, depth) = matrix.tolist()
     a, c, x, b, d, y = (value / depth for value in (a, c, x, b, d, y))
     area = a * d - b * c
-    return (
-        (d / area, -c / area, (c * y - d * x) / area),
-        (-b / area, a / area, (b * x - a * y) / area),
-    )
+    x_of = (d / area, -c / area, (c * y - d * x) / area)
+    y_of = (-b / area, a / area, (b * x - a * y) / area)
+    return index_map(x_of, y_of), index_map(x_of, y_of, share=0.5)
+
+
+def _warp_plane(
+    plane: Plane, onto: Matrix | IndexMap, size: tuple[int, int], *, extends: bool
+) -> Plane:
+    if isinstance(onto, tuple):
+        return warp(plane, onto, width_px=size[0], height_px=size[1], extends=extends)
+    # Outside is transparent, so an edge between pixels covers its pixel in part.
+    border = cv2.BORDER_REPLICATE if extends else cv2.BORDER_CONSTANT
+    bent = cv2.warpPerspective(plane, onto, size, flags=cv2.INTER_LINEAR, borderMode=border)
+    return np.asarray(bent, np.uint8)

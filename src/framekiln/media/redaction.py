@@ -27,6 +27,7 @@ from framekiln.kit.closeable import Closeable
 from framekiln.media.audio.decoder import RATE_HZ, AudioChunk, sample_at
 from framekiln.media.container import open_media
 from framekiln.media.decode.frame_converter import FrameConverter
+from framekiln.media.decode.frame_properties import planes_of
 from framekiln.media.decode.rotation import upright_frames
 from framekiln.media.decode.video_decoder import VideoDecoder
 from framekiln.media.encode.film_encoder import VideoSettings, configure_video
@@ -232,7 +233,7 @@ class _Encoder(Closeable):
     """The new video track. Source frames are converted, copied, drawn on and encoded."""
 
     def __init__(self, out: Path, settings: VideoSettings, tick_s: Fraction) -> None:
-        self._settings, self._tick_s = settings, tick_s
+        self._tick_s = tick_s
         self._conversion = FrameConverter(settings.width_px, settings.height_px)
         self._container = open_video_track(out, clock_hz(tick_s))
         stream = self._container.add_stream("libx264", rate=settings.fps)
@@ -241,17 +242,19 @@ class _Encoder(Closeable):
         configure_video(context, settings)
         context.time_base = stream.time_base = tick_s
         self._stream = stream
+        # One for all frames: the encoder copies what it keeps.
+        self._picture = VideoFrame(settings.width_px, settings.height_px, "yuv420p")
+        self._planes = planes_of(self._picture)
 
     def write(self, timed: _Timed, draw: DrawOnFrame) -> None:
         """Draw on one frame and encode it."""
+        drawn, decoded = self._planes, planes_of(self._conversion.to_opaque(timed.frame))
         # A copy: the decoder predicts later frames from its own.
-        pixels = np.array(self._conversion.to_opaque(timed.frame).to_ndarray(), np.uint8)
-        height, width = self._settings.height_px, self._settings.width_px
-        luma, chroma = pixels[:height], pixels[height:].reshape(2, height // 2, width // 2)
+        drawn.luma[:], drawn.blue[:], drawn.red[:] = decoded.luma, decoded.blue, decoded.red
         tick_ms = self._tick_s * 1000
-        draw(ShownFrame(luma, chroma[0], chroma[1], timed.start * tick_ms, timed.end * tick_ms))
-        # Copied: without a copy PyAV assumes that every height is a multiple of four.
-        picture = VideoFrame.from_ndarray(pixels, format="yuv420p")
+        shown_ms = timed.start * tick_ms, timed.end * tick_ms
+        draw(ShownFrame(drawn.luma, drawn.blue, drawn.red, *shown_ms))
+        picture = self._picture
         picture.pts, picture.time_base = timed.start, self._tick_s
         self._mux(self._stream.encode(picture))
 

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from framekiln.pixels import native, numpy_kernel
 
 Plane = NDArray[np.uint8]
+Pixels = NDArray[np.uint8]
+"""Height x width x 4."""
 
 WEIGHT_BITS: Final = 16
 _ONE: Final = 1 << WEIGHT_BITS
@@ -81,6 +83,22 @@ def unpremultiply(plane: Plane, alpha: Plane, *, nothing: int) -> Plane:
     height, width = plane.shape
     library.framekiln_uncover(
         *_places(plane, alpha), width, height, nothing, native.native_plane(out)
+    )
+    return out
+
+
+def recover_alpha(on_white: Pixels, on_black: Pixels) -> Pixels:
+    """Return premultiplied RGBA of BGRA pixels that were drawn on white and on black.
+
+    Pixels on white that are translucent have no white behind them.
+    """
+    library = native.library()
+    if library is None:
+        return numpy_kernel.recover_alpha(on_white, on_black)
+    out = np.empty(on_white.shape, np.uint8)
+    height, width = on_white.shape[:2]
+    library.framekiln_recover_alpha(
+        *_places(on_white, on_black), width, height, native.native_plane(out)
     )
     return out
 

@@ -1,4 +1,5 @@
-/* Colour conversion, blending, warping and comparison of 8-bit images: the same on every processor.
+/* Colour conversion, blending, warping, filling and comparison of 8-bit images, the same on every
+ * processor.
  *
  * `numpy_kernel.py` does the same in numpy; a test compares both for every colour. The compiler
  * vectorizes these loops, so they are kept simple: no tables, no branches inside. Nothing is
@@ -16,6 +17,13 @@
 #define EXPORT __attribute__((visibility("default")))
 #define INLINE static inline __attribute__((always_inline))
 
+/* Other compilers have no shuffle by variable numbers. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define HAS_SHUFFLE
+typedef uint8_t bytes16 __attribute__((vector_size(16)));
+typedef uint16_t words8 __attribute__((vector_size(16)));
+#endif
+
 /* Columns at a time, an even number: intermediate values stay in the L1 cache. */
 #define BLOCK 512
 
@@ -27,6 +35,16 @@ typedef struct {
 INLINE uint8_t clamp(int32_t value)
 {
     return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+}
+
+INLINE uint8_t larger(uint8_t a, uint8_t b)
+{
+    return a > b ? a : b;
+}
+
+INLINE uint8_t smaller(uint8_t a, uint8_t b)
+{
+    return a < b ? a : b;
 }
 
 /* ---- Red, green and blue to BT.709 of limited range, 4:2:0 ---------------------------------- */
@@ -419,6 +437,57 @@ EXPORT EACH_PROCESSOR void framekiln_uncover(plane values, plane alpha, int widt
     }
 }
 
+/* ---- Transparency: BGRA pixels drawn on white and on black --------------------------------------- */
+
+/* To premultiplied RGBA: what differs is transparent. Pixels on white may themselves be translucent,
+ * and then have nothing behind them yet. */
+EXPORT EACH_PROCESSOR void framekiln_recover_alpha(plane white, plane black, int width, int height,
+                                                   plane out)
+{
+    for (int row = 0; row < height; row++) {
+        const uint8_t *restrict above = white.data + row * white.stride;
+        const uint8_t *restrict below = black.data + row * black.stride;
+        uint8_t *restrict to = out.data + row * out.stride;
+        for (int x = 0; x < 4 * width; x += 4) {
+            int32_t behind = 255 - above[x + 3];
+            uint8_t blue = clamp(above[x] + behind - below[x]);
+            uint8_t green = clamp(above[x + 1] + behind - below[x + 1]);
+            uint8_t red = clamp(above[x + 2] + behind - below[x + 2]);
+            uint8_t alpha = (uint8_t)(255 - smaller(smaller(blue, green), red));
+            to[x] = smaller(below[x + 2], alpha);
+            to[x + 1] = smaller(below[x + 1], alpha);
+            to[x + 2] = smaller(below[x], alpha);
+            to[x + 3] = alpha;
+        }
+    }
+}
+
+/* ---- Filling ---------------------------------------------------------------------------------- */
+
+/* A surface between four edges, which `numpy_kernel.py` computes in the same order. `across` and
+ * `down` grow from 0 to 1; the corners are in rows. */
+EXPORT EACH_PROCESSOR void framekiln_surface(const float *restrict across,
+                                             const float *restrict down,
+                                             const float *restrict top,
+                                             const float *restrict bottom,
+                                             const float *restrict left,
+                                             const float *restrict right,
+                                             const float *restrict corners, int width, int height,
+                                             plane out)
+{
+    float first = corners[0], second = corners[1], third = corners[2], fourth = corners[3];
+    for (int row = 0; row < height; row++) {
+        float v = down[row], up = 1.0f - v, before = left[row], after = right[row];
+        uint8_t *restrict to = out.data + row * out.stride;
+        for (int x = 0; x < width; x++) {
+            float u = across[x], back = 1.0f - u;
+            float bent = back * up * first + u * up * second + back * v * third + u * v * fourth;
+            float smooth = up * top[x] + v * bottom[x] + back * before + u * after - bent;
+            to[x] = clamp((int32_t)(smooth + 0.5f));
+        }
+    }
+}
+
 /* ---- Warping: each pixel of the target is interpolated between four pixels of the source --------- */
 
 /* Maps indexes of target pixels to those of source pixels; 32 fractional bits. */
@@ -429,6 +498,11 @@ typedef struct {
 
 /* Positions are rounded to 1/256 of a pixel. */
 #define HALF_SHARE (1 << 23)
+/* Columns that are interpolated at once, and the first half of one with the second of another. */
+#define GROUP 8
+#define HALVES 0, 1, 2, 3, 4, 5, 6, 7, 24, 25, 26, 27, 28, 29, 30, 31
+/* Four columns and their neighbours lie in 16 bytes. */
+#define MAX_GROUPED_STEP (4 * ONE_PIXEL)
 #define ONE_PIXEL ((int64_t)1 << 32)
 
 INLINE int32_t share_of(int64_t rounded)
@@ -482,33 +556,100 @@ INLINE void keep_inside(int64_t start, int64_t step, int length, int *begin, int
     *end = stop < *begin ? *begin : stop < *end ? (int)stop : *end;
 }
 
-/* One row of the source, or the nothing beyond it, at `columns` columns of the target. */
-INLINE void warp_row(const uint8_t *restrict row, int width, int extends, int64_t start,
-                     int64_t step, const int32_t *restrict firsts, const int32_t *restrict shares,
-                     int begin, int end, int columns, uint16_t *restrict out)
+/* Which pixels of a row of the source are between those of up to BLOCK columns of the target. */
+typedef struct {
+    int64_t start, step;
+    int columns;
+    int begin, grouped, end; /* Groups are in [begin, grouped); all in [begin, end) are inside. */
+    int32_t firsts[BLOCK], shares[BLOCK];
+#ifdef HAS_SHUFFLE
+    bytes16 picks[BLOCK / GROUP];
+    words8 parts[BLOCK / GROUP];
+#endif
+} column_map;
+
+#ifdef HAS_SHUFFLE
+/* Eight columns at once: each half of them lies in 16 bytes of the source. */
+INLINE words8 across_group(const uint8_t *one, const uint8_t *other, bytes16 picks, words8 parts)
 {
-    for (int x = 0; x < begin; x++)
-        out[x] = across_edge(row, start + step * x, width, extends);
-    for (int x = begin; x < end; x++)
-        out[x] = across_inside(row + firsts[x], shares[x]);
-    for (int x = end; x < columns; x++)
-        out[x] = across_edge(row, start + step * x, width, extends);
+    bytes16 left, right;
+    __builtin_memcpy(&left, one, sizeof left);
+    __builtin_memcpy(&right, other, sizeof right);
+    left = __builtin_shuffle(left, picks);
+    right = __builtin_shuffle(right, picks);
+    words8 pairs = (words8)__builtin_shuffle(left, right, (bytes16){HALVES});
+    words8 first = pairs & 255, second = pairs >> 8;
+    /* Modulo 2^16, of which the result is a part. */
+    return (first << 8) + parts * (second - first);
+}
+
+INLINE void map_groups(column_map *map, int width)
+{
+    int is_close = map->step > 0 && map->step <= MAX_GROUPED_STEP;
+    for (int x = map->begin; is_close && x + GROUP <= map->end; x += GROUP) {
+        if (map->firsts[x + GROUP / 2] + 16 > width)
+            break;
+        bytes16 picks;
+        words8 parts;
+        for (int each = 0; each < GROUP; each++) {
+            int32_t base = map->firsts[x + each / (GROUP / 2) * (GROUP / 2)];
+            picks[2 * each] = (uint8_t)(map->firsts[x + each] - base);
+            picks[2 * each + 1] = (uint8_t)(picks[2 * each] + 1);
+            parts[each] = (uint16_t)map->shares[x + each];
+        }
+        map->picks[(x - map->begin) / GROUP] = picks;
+        map->parts[(x - map->begin) / GROUP] = parts;
+        map->grouped = x + GROUP;
+    }
+}
+#endif
+
+INLINE void map_columns(column_map *map, int width)
+{
+    map->begin = 0, map->end = map->columns;
+    keep_inside(map->start, map->step, width, &map->begin, &map->end);
+    for (int x = map->begin; x < map->end; x++) {
+        int64_t rounded = map->start + map->step * x;
+        map->firsts[x] = (int32_t)(rounded >> 32);
+        map->shares[x] = share_of(rounded);
+    }
+    map->grouped = map->begin;
+#ifdef HAS_SHUFFLE
+    map_groups(map, width);
+#endif
+}
+
+/* One row of the source, or the nothing beyond it, at the columns of the target. */
+INLINE void warp_row(const uint8_t *restrict row, int width, int extends,
+                     const column_map *restrict map, uint16_t *restrict out)
+{
+    for (int x = 0; x < map->begin; x++)
+        out[x] = across_edge(row, map->start + map->step * x, width, extends);
+#ifdef HAS_SHUFFLE
+    for (int x = map->begin; x < map->grouped; x += GROUP) {
+        int group = (x - map->begin) / GROUP;
+        words8 made = across_group(row + map->firsts[x], row + map->firsts[x + GROUP / 2],
+                                   map->picks[group], map->parts[group]);
+        __builtin_memcpy(out + x, &made, sizeof made);
+    }
+#endif
+    for (int x = map->grouped; x < map->end; x++)
+        out[x] = across_inside(row + map->firsts[x], map->shares[x]);
+    for (int x = map->end; x < map->columns; x++)
+        out[x] = across_edge(row, map->start + map->step * x, width, extends);
 }
 
 /* Without rotation, columns are the same in all rows: interpolate each row of the source once. */
 INLINE void warp_upright(plane source, int source_width, int source_height, warp_map map,
                          int extends, int width, int height, plane out)
 {
-    int32_t firsts[BLOCK], shares[BLOCK];
+    column_map across;
     uint16_t rows[2][BLOCK];
     for (int left = 0; left < width; left += BLOCK) {
-        int columns = width - left < BLOCK ? width - left : BLOCK, begin = 0, end = columns;
-        int64_t start = map.start_x + map.across_x * left + HALF_SHARE;
-        keep_inside(start, map.across_x, source_width, &begin, &end);
-        for (int x = begin; x < end; x++) {
-            firsts[x] = (int32_t)((start + map.across_x * x) >> 32);
-            shares[x] = share_of(start + map.across_x * x);
-        }
+        across.columns = width - left < BLOCK ? width - left : BLOCK;
+        across.start = map.start_x + map.across_x * left + HALF_SHARE;
+        across.step = map.across_x;
+        map_columns(&across, source_width);
         /* Even rows are in one buffer and odd rows in the other, so both neighbours fit. */
         int64_t kept[2] = {INT64_MIN, INT64_MIN};
         for (int y = 0; y < height; y++) {
@@ -521,16 +662,16 @@ INLINE void warp_upright(plane source, int source_width, int source_height, warp
                 int is_inside = wanted >= 0 && wanted < source_height;
                 int64_t nearest = is_inside ? wanted : wanted < 0 ? 0 : source_height - 1;
                 if (is_inside || extends)
-                    warp_row(source.data + nearest * source.stride, source_width, extends, start,
-                             map.across_x, firsts, shares, begin, end, columns, to);
+                    warp_row(source.data + nearest * source.stride, source_width, extends, &across,
+                             to);
                 else
-                    for (int x = 0; x < columns; x++)
+                    for (int x = 0; x < across.columns; x++)
                         to[x] = 0;
             }
             const uint16_t *above = rows[top & 1], *below = rows[(top + 1) & 1];
             uint8_t *restrict to = out.data + y * out.stride + left;
             number low = (number)share_of(rounded), high = (number)(256 - low);
-            for (int x = 0; x < columns; x++)
+            for (int x = 0; x < across.columns; x++)
                 to[x] = (uint8_t)((times(above[x], high) + times(below[x], low) + 32768) >> 16);
         }
     }
@@ -620,16 +761,6 @@ EXPORT EACH_PROCESSOR void framekiln_block_sums(plane one, plane other, int widt
 }
 
 #define NEAR 2 /* pixels in each direction */
-
-INLINE uint8_t larger(uint8_t a, uint8_t b)
-{
-    return a > b ? a : b;
-}
-
-INLINE uint8_t smaller(uint8_t a, uint8_t b)
-{
-    return a < b ? a : b;
-}
 
 /* The range of `columns` columns in the rows around one row; those outside of the plane repeat. */
 INLINE void range_of_rows(plane values, int row, int height, int left, int columns,

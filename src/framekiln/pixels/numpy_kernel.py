@@ -3,6 +3,7 @@
 It states every formula directly. Written to be read, not to be fast.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import lcm
 from typing import TypeVar
@@ -15,6 +16,7 @@ from framekiln.pixels.colours import FRACTION_BITS, Colours, PlaneWeights, rgb_s
 Pixels = NDArray[np.uint8]
 Number = TypeVar("Number", bound=np.generic)
 _Numbers = NDArray[np.int64]
+_Floats = NDArray[np.float32]
 
 
 def luma_of(red: _Numbers, green: _Numbers, blue: _Numbers, alpha: _Numbers | int) -> Pixels:
@@ -160,6 +162,15 @@ def unpremultiply(plane: Pixels, alpha: Pixels, nothing: int) -> Pixels:
     return np.where(alpha > 0, np.minimum(whole, 255), nothing).astype(np.uint8)
 
 
+def recover_alpha(on_white: Pixels, on_black: Pixels) -> Pixels:
+    """Return premultiplied RGBA of BGRA drawn on white and on black."""
+    behind = 255 - on_white[..., 3:].astype(np.int64)
+    apart = on_white[..., :3] + behind - on_black[..., :3]
+    alpha = 255 - np.clip(apart, 0, 255).min(axis=2, keepdims=True)
+    colours = np.minimum(on_black[..., 2::-1], alpha)
+    return np.concatenate([colours, alpha], axis=2).astype(np.uint8)
+
+
 def warp(
     plane: Pixels, steps: tuple[int, ...], width: int, height: int, *, extends: bool
 ) -> Pixels:
@@ -189,6 +200,23 @@ def _rounded_position(position: _Numbers) -> tuple[_Numbers, _Numbers]:
     """Return the pixel before the position, and the share of the one after it, of 256."""
     rounded = position + (1 << 23)
     return rounded >> 32, (rounded >> 24) & 255
+
+
+def surface(across: _Floats, down: _Floats, edges: Sequence[_Floats], corners: _Floats) -> Pixels:
+    """Return the surface between four edges; both shares grow from 0 to 1."""
+    top, bottom, left, right = edges
+    u, v = across[None], down[:, None]
+    bent = (
+        (1 - u) * (1 - v) * corners[0]
+        + u * (1 - v) * corners[1]
+        + (1 - u) * v * corners[2]
+        + u * v * corners[3]
+    )
+    smooth: _Floats = (
+        (1 - v) * top + v * bottom + (1 - u) * left[:, None] + u * right[:, None] - bent
+    )
+    rounded: Pixels = np.clip(smooth + np.float32(0.5), 0, 255).astype(np.uint8)
+    return rounded
 
 
 def block_sums(one: Pixels, other: Pixels, side: int) -> NDArray[np.uint32]:

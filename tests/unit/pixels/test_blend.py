@@ -92,3 +92,29 @@ def test_a_plane_may_be_mixed_in_place() -> None:
     view = OTHER.copy()
     blend.weighted_sum(ONE, 0.3, view, 0.7, view)
     assert np.array_equal(view, blend.weighted_sum(ONE, 0.3, OTHER, 0.7))
+
+
+@needs_kernel
+@pytest.mark.parametrize("width", [1, 7, 64, 257])
+def test_the_kernel_recovers_alpha_as_numpy_does(width: int) -> None:
+    on_white, on_black = (noise((19, width + 3, 4), seed=n)[:, :width] for n in range(2))
+    made = blend.recover_alpha(on_white, on_black)
+    assert np.array_equal(made, numpy_kernel.recover_alpha(on_white, on_black))
+
+
+def test_alpha_is_recovered_from_what_shows_through() -> None:
+    value, alpha = ONE, OTHER
+    colour = np.minimum(value, alpha)
+    full = np.full_like(value, 255)
+    on_black = np.dstack([colour, colour, alpha, full])
+    on_white = np.dstack([*(each + (255 - alpha) for each in (colour, colour, alpha)), full])
+    made = blend.recover_alpha(on_white, on_black)
+    assert np.array_equal(made, np.dstack([alpha, colour, colour, alpha]))
+
+
+def test_translucent_pixels_have_their_own_alpha() -> None:
+    # At an edge between pixels, Chromium leaves out what is behind.
+    alpha = np.arange(256, dtype=np.uint8)[None]
+    pixels = np.dstack([alpha // 2, alpha // 3, alpha, alpha])
+    made = blend.recover_alpha(pixels, pixels)
+    assert np.array_equal(made, np.dstack([alpha, alpha // 3, alpha // 2, alpha]))
