@@ -14,6 +14,8 @@ await build({
   target: "chrome120",
   charset: "ascii",
   legalComments: "none",
+  // Every page of every film parses it.
+  minify: true,
 });
 
 await copyScript("@tailwindcss/browser", { script: "dist/index.global.js", licence: "LICENSE" }, "tailwind.js");

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { seededRandom } from "../src/random.ts";
 import { parseEasing } from "../src/text/easing.ts";
 import { countUnits, splitText, type Piece } from "../src/text/split.ts";
 import { seedOf, staggerOffsetMs } from "../src/text/stagger.ts";
@@ -61,6 +62,27 @@ describe("splitting", () => {
   it("finds nothing in nothing", () => {
     for (const split of ["word", "char", "line"] as const) {
       assert.deepEqual(splitText(" \n ", split), []);
+    }
+  });
+
+  it("splits plain text as it splits any other", () => {
+    const random = seededRandom(1);
+    const pick = (from: string) => from[Math.floor(random() * from.length)] ?? "";
+    const shapes = ["ab1 ", "ab1 .,", "aB9 \n\t.,:;!?", "a1 .,:;!?'\"-_$%@/"];
+    for (let round = 0; round < 1000; round += 1) {
+      const shape = shapes[round % shapes.length] ?? "";
+      const text = Array.from({ length: 1 + (round % 12) }, () => pick(shape))
+        .join("")
+        .trim();
+      if (text === "") continue;
+      // With this word, the whole text is split by the rules of Unicode.
+      const whole = textsOf(splitText(`${text} é`, "word"));
+      assert.deepEqual(textsOf(splitText(text, "word")), whole.slice(0, -2), JSON.stringify(text));
+      const characters = [...new Intl.Segmenter("en").segment(text.replaceAll(/\s/g, ""))];
+      assert.deepEqual(
+        textsOf(splitText(text, "char").filter((each) => !each.isSpace)),
+        characters.map(({ segment }) => segment),
+      );
     }
   });
 

@@ -14,6 +14,10 @@ export interface Piece {
 
 const LOCALE = "en";
 const SPACE = /^\s+$/u;
+/** Here words are what is between spaces: letters and digits, with nothing but marks after them. */
+const PLAIN = /^(?:[A-Za-z0-9]+[.,:;!?]*(?:[ \t\n]+|$))*$/;
+/** Each such character is a grapheme. */
+const PRINTABLE = /^[ -~]*$/;
 
 /** The pieces in reading order; their texts joined are the text without its outer whitespace. */
 export function splitText(text: string, split: Split): Piece[] {
@@ -38,6 +42,14 @@ function splitLines(text: string): Piece[] {
 }
 
 function splitWords(text: string): Piece[] {
+  return wordsOf(text)
+    .map((word) => piece(word, SPACE.test(word)))
+    .map(renumber());
+}
+
+function wordsOf(text: string): string[] {
+  // Chromium reads its rules for segments at the first use, which takes it 20 ms for each page.
+  if (PLAIN.test(text)) return text.match(/\s+|\S+/g) ?? [];
   const texts: string[] = [];
   let hasWord = false;
   for (const part of segmentsOf(text, "word")) {
@@ -53,12 +65,17 @@ function splitWords(text: string): Piece[] {
       hasWord ||= part.isWordLike === true;
     }
   }
-  return texts.map((word) => piece(word, SPACE.test(word))).map(renumber());
+  return texts;
 }
 
 function graphemesOf(word: Piece): Piece[] {
   if (word.isSpace) return [word];
-  return [...segmentsOf(word.text, "grapheme")].map(({ segment }) => ({ ...word, text: segment }));
+  return charactersOf(word.text).map((text) => ({ ...word, text }));
+}
+
+function charactersOf(word: string): string[] {
+  if (PRINTABLE.test(word)) return [...word];
+  return [...segmentsOf(word, "grapheme")].map(({ segment }) => segment);
 }
 
 function segmentsOf(text: string, granularity: "word" | "grapheme"): Intl.Segments {
