@@ -1,15 +1,20 @@
 """The processes of one Chromium, read from `/proc`: which there are, and what they use."""
 
 import os
+import re
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from io import FileIO
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
 _PROC: Final = Path("/proc")
 _KIB: Final = 1024
+_STATUS_FIELDS: Final = re.compile(
+    r"^(State|Uid|Threads|RssAnon|RssShmem|Seccomp|CapEff):\t(.*)$", re.MULTILINE
+)
 _TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 _LOW_PRIORITY: Final = 15
 
@@ -117,9 +122,11 @@ def _first_descendants(leader: int) -> Iterator[int]:
 def descendants(leader: int) -> Iterator[int]:
     """Yield the process and all its descendants."""
     children: dict[int, list[int]] = {}
-    for entry in _PROC.iterdir():
-        if entry.name.isdigit() and (fields := _stat_fields(entry)):
-            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    # Each page does this, and a machine has hundreds of processes: a Path for each is slow.
+    with os.scandir(_PROC) as entries:
+        for entry in entries:
+            if entry.name.isdigit() and (fields := _stat_fields(entry.path)):
+                children.setdefault(int(fields[1]), []).append(int(entry.name))
     waiting = [leader]
     while waiting:
         pid = waiting.pop()
@@ -163,20 +170,22 @@ def _cpu_seconds(folder: Path) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S if fields else 0
 
 
-def _stat_fields(folder: Path) -> list[str]:
+def _stat_fields(folder: Path | str) -> list[bytes]:
     """Return the fields after the name; empty if the process has ended."""
     try:
-        return (folder / "stat").read_text().rsplit(")", 1)[1].split()
+        with FileIO(f"{folder}/stat") as file:
+            return file.read().rpartition(b")")[2].split()
     except OSError:
         return []
 
 
 def _read(folder: Path) -> ProcessStatus | None:
     try:
-        text = (folder / "status").read_text()
+        with FileIO(f"{folder}/status") as file:
+            text = file.read().decode(errors="replace")
     except OSError:
         return None
-    fields = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+    fields = dict(_STATUS_FIELDS.findall(text))
     if fields["State"].startswith(("Z", "X")):
         return None
     return ProcessStatus(
