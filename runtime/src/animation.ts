@@ -8,8 +8,8 @@
 type ClockOf = (target: Element) => number | null;
 
 /** Without a fill, an animation is kept short of its end by this much: its last picture stays. */
-const BEFORE_END_MS = 0.1;
-const SMIL = "animate, animateTransform, animateMotion, set";
+export const BEFORE_END_MS = 0.1;
+export const SMIL = "animate, animateTransform, animateMotion, set";
 
 export class AnimationDriver {
   private readonly known = new WeakSet<Animation>();

@@ -35,6 +35,7 @@ import { Readiness } from "./readiness.ts";
 import { Requests } from "./requests.ts";
 import { placeRoot } from "./root_box.ts";
 import { Tailwind } from "./tailwind.ts";
+import { stillUntil } from "./still_frames.ts";
 import { replaceTimerWorkers } from "./timer_worker.ts";
 import { findTracks } from "./tracks.ts";
 import { WebAudio } from "./web_audio/web_audio.ts";
@@ -113,6 +114,7 @@ function installHosted(config: HostConfig): void {
     media: (filmMs: number) => (bridge === null ? plannedMedia(natives, filmMs) : []),
     tracks: (filmMs: number) => (bridge === null ? findTracks(natives, filmMs) : []),
     framesBefore: (frame: number, rate: FrameRate) => driver.framesBefore(frame, rate),
+    stillUntil: (frame: number, rate: FrameRate, count: number) => stillUntil(frame, rate, count),
     frameInputs: (rate: FrameRate, count: number) => describeInputs(rate, count),
     ...(bridge === null ? {} : bridgeContract(bridge)),
     advanceSound: (atMs: number) => webAudio.advance(atMs),

@@ -22,6 +22,7 @@ __all__ = [
     "GrabMethod",
     "Grabber",
     "RawPixelsDiffer",
+    "StillFrameChanged",
     "prepare_grabber",
     "read_strip",
 ]
@@ -37,6 +38,10 @@ _OPAQUE_WORD: Final = _OPAQUE << 24
 _MAX_EDGE_DIFFERENCE: Final = 8
 # The frames whose strip must be right before it is required.
 _PROOFS: Final = 2
+
+
+class StillFrameChanged(Exception):
+    """Frames were left out because nothing should change in them, but something did."""
 
 
 class RawPixelsDiffer(Exception):
@@ -93,21 +98,24 @@ class Grabber:
         *,
         checked: bool = False,
         is_needed: bool = False,
+        is_still: bool = False,
     ) -> bool:
         """Show a frame and copy its pixels to `into`; return False if it is unchanged.
 
         A `checked` frame is compared with a screenshot. One that `is_needed` is copied even if it
-        is unchanged.
+        is unchanged. One that `is_still` must be unchanged, or `StillFrameChanged` is raised.
         """
         if self._framebuffer is None:
             picture = self._screenshot(number, at_us)
             into[...] = _on_white(picture[: len(into)])
             self._strip.check(number, picture[len(into) :])
             return True
-        if checked or _is_checked(number):
+        if not is_still and (checked or _is_checked(number)):
             self._grab_checked(self._framebuffer, number, at_us, into)
             return True
         has_damage = self._page.show(number, at_us).has_damage
+        if has_damage and is_still:
+            raise StillFrameChanged(f"frame {number} should look as the one before")
         if has_damage or is_needed:
             _read(self._framebuffer, into)
         self._strip.check(number, self._framebuffer.read_below(into))

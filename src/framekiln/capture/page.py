@@ -234,6 +234,15 @@ class Page:
         )
         return found
 
+    def still_until(self, frame: int, frame_count: int) -> int:
+        """Return the first frame after one that is shown that may look different.
+
+        0 means that the page may change in any frame.
+        """
+        found = self.evaluate(f"__framekiln.stillUntil({frame}, {self._rate}, {frame_count})")
+        # Scripts of the page may have put something else in its place.
+        return found if type(found) is int else 0
+
     def frames_before(self, frame: int) -> list[int]:
         """Return the frames to draw before a jump; `runtime/src/scale_history.ts` knows why."""
         found: list[int] = self.evaluate(f"__framekiln.framesBefore({frame}, {self._rate})")

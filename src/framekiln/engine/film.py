@@ -15,10 +15,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Protocol
 
+import structlog
+
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import FrameStalled
 from framekiln.capture.framebuffer import Pixels
-from framekiln.capture.grabber import RawPixelsDiffer
+from framekiln.capture.grabber import RawPixelsDiffer, StillFrameChanged
 from framekiln.capture.page_session import ConsoleEntry
 from framekiln.engine.assets import TrackedAssets
 from framekiln.engine.audio_clips import AudioClips, PageAudio
@@ -35,6 +37,8 @@ from framekiln.kit.confined.sandbox import strongest_sandbox
 from framekiln.media.images.stills import StillFormat, encode_still
 from framekiln.media.remux.assemble import assemble
 from framekiln.media.remux.confined_join import join_order
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class FilmRenderer(Protocol):
@@ -71,8 +75,11 @@ class FilmRenderer(Protocol):
         """Return one frame as BGRA."""
         ...
 
-    def render_frame(self, number: int) -> Pixels:
-        """Return one frame of the film as BGRA; it must not be before `next_frame`."""
+    def render_frame(self, number: int, *, is_exact: bool = True) -> Pixels:
+        """Return one frame of the film as BGRA; it must not be before `next_frame`.
+
+        One that need not be exact may be Chromium's, where the film has a composed one.
+        """
         ...
 
     def tracks(self) -> tuple[TimelineTrack, ...]:
@@ -203,6 +210,15 @@ class _FilmJob:
         self._report = report or (lambda _done, _count: None)
 
     def run(self, path: Path, *, fallback_reason: str | None) -> FilmResult:
+        """Make the film, once more from the start if frames that were left out had changed."""
+        try:
+            return self._run(path, fallback_reason)
+        except StillFrameChanged as reason:
+            log.info("film.still_frame_changed", reason=str(reason))
+            self._order = replace(self._order, draws_all_frames=True)
+            return self._run(path, fallback_reason)
+
+    def _run(self, path: Path, fallback_reason: str | None) -> FilmResult:
         with ExitStack() as stack:
             renderer = stack.enter_context(
                 open_renderer(

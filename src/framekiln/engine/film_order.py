@@ -21,10 +21,23 @@ DEFAULT_SIZE = FrameSize(1280, 720)
 DEFAULT_FPS = Fraction(30)
 
 
-MIN_COMPOSED_FRAMES: Final = 300
-"""Below this, loading a page twice and drawing its layers costs more than it saves: each worker
-gains from about 150 frames on, and two may share a film.
+MIN_COMPOSED_FRAMES: Final = 120
+"""Below this, loading a page twice and drawing its layers costs what it saves: a worker gains from
+about 60 frames on, and two may share a film.
 """
+
+
+_MIN_COMPOSED_PX: Final = 640 * 360
+"""Below this, Chromium draws a frame as fast as it is composed."""
+
+
+def small_film_reason(size: FrameSize, frame_count: int) -> str | None:
+    """Return why composing a film costs as much as it saves; None if it does not."""
+    if frame_count < MIN_COMPOSED_FRAMES:
+        return f"it has less than {MIN_COMPOSED_FRAMES} frames"
+    if size.width_px * size.height_px < _MIN_COMPOSED_PX:
+        return "its frames have less than 640x360 pixels"
+    return None
 
 
 class PageMethod(StrEnum):
@@ -35,7 +48,7 @@ class PageMethod(StrEnum):
     COMPOSED = "composed"
     """Chromium draws each layer once, wherever the motion of a page is known beforehand."""
     AUTO = "auto"
-    """Composed if that is as sharp, and the film is long enough to gain by it."""
+    """Composed if that is as sharp, and the film is long and large enough to gain by it."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +75,9 @@ class FilmOrder:
     """The preset of a page's film; a layer config has its own."""
     data: str | None = None
     """The page's render data, as JSON."""
-    page_method: PageMethod = PageMethod.FILMED
+    page_method: PageMethod = PageMethod.AUTO
+    draws_all_frames: bool = False
+    """Whether Chromium draws those frames of a page, too, in which nothing should change."""
     has_page_digests: bool = False
     """Whether digests of a page's slices are wanted, so that equal ones can be reused."""
     service: PageServiceBackend = field(default_factory=NoService)

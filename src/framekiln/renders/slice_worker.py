@@ -11,8 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
+import structlog
+
 from framekiln.capture.browser import Browser
-from framekiln.capture.grabber import RawPixelsDiffer
+from framekiln.capture.grabber import RawPixelsDiffer, StillFrameChanged
 from framekiln.capture.page_session import ConsoleEntry
 from framekiln.engine.audio_clips import AudioClips
 from framekiln.engine.audio_mix import mix_audio
@@ -20,6 +22,7 @@ from framekiln.engine.film import FilmRenderer, open_renderer
 from framekiln.engine.film_order import FilmLimits, FilmOrder
 from framekiln.engine.film_plan import FilmPlan, FilmSlice, cut_slices
 from framekiln.engine.film_threads import CheckAlive
+from framekiln.engine.page.renderer import OnFrame
 from framekiln.jobs.model import JobContext
 from framekiln.jobs.queue import JobQueue
 from framekiln.renders.cache import RenderCache, film_digest
@@ -75,11 +78,23 @@ class ReopenableRenderer:
         before, self._console = self._console, self._renderer.console() if self._renderer else ()
         return new_console_lines(before, self._console)
 
-    def reopen_for_screenshots(self, frame: int, reason: str) -> FilmRenderer:
-        """Return a renderer that takes screenshots; so will all later ones."""
-        self._fallback_reason = reason
-        self._renderer = None
-        return self.at(frame)
+    def render_slice(self, slice_: FilmSlice, path: Path, shown: OnFrame) -> FilmRenderer:
+        """Render a slice, in a slower way if frames prove wrong; so will all later ones be."""
+        while True:
+            renderer = self.at(slice_.first_frame)
+            try:
+                renderer.render_slice(slice_, path, shown)
+            except RawPixelsDiffer as reason:
+                if self._fallback_reason is not None:
+                    # Screenshots failed, too.
+                    raise
+                self._fallback_reason = str(reason)
+            except StillFrameChanged as reason:
+                log.info("film.still_frame_changed", reason=str(reason))
+                self._order = replace(self._order, draws_all_frames=True)
+            else:
+                return renderer
+            self._renderer = None
 
 
 def _as_planned(order: FilmOrder, plan: FilmPlan) -> FilmOrder:
@@ -93,6 +108,8 @@ def _as_planned(order: FilmOrder, plan: FilmPlan) -> FilmOrder:
 
 
 T = TypeVar("T")
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 _STEP_WITHIN_S: Final = 300.0
 
@@ -173,12 +190,7 @@ class SliceWorker:
             alive()
             self.progress.set(taken, number + 1 - first)
 
-        try:
-            renderer = renderers.at(first)
-            renderer.render_slice(taken.slice, path, shown)
-        except RawPixelsDiffer as reason:
-            renderer = renderers.reopen_for_screenshots(first, str(reason))
-            renderer.render_slice(taken.slice, path, shown)
+        renderer = renderers.render_slice(taken.slice, path, shown)
         # The sound comes first: finishing the last slice queues the join.
         if taken.slice.end_frame == renderer.plan.timeline.frame_count:
             self._finish_sound(renderer, fence=taken.fence)

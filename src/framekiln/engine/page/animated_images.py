@@ -32,6 +32,11 @@ class AnimatedImages:
         """Remove the files; the images are closed with the session."""
         self._folder.cleanup()
 
+    @property
+    def has_any(self) -> bool:
+        """Whether one of the images is animated."""
+        return bool(self._moving or self._sources)
+
     def add(self, url: str, body: bytes | Content) -> None:
         """Add an image that the page was served."""
         if url in self._moving or url in self._still:

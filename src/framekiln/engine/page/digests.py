@@ -18,7 +18,7 @@ from framekiln.capture.page import Page
 from framekiln.engine.assets import TrackedAssets, file_digest
 from framekiln.engine.audio_clips import PageAudioClip
 from framekiln.engine.engine_version import engine_version
-from framekiln.engine.film_order import MIN_COMPOSED_FRAMES, FilmOrder, PageMethod
+from framekiln.engine.film_order import FilmOrder, PageMethod, small_film_reason
 from framekiln.engine.film_plan import FilmDigests, FilmPlan, FilmSlice, cut_slices
 from framekiln.engine.page.frame_inputs import FrameInputs
 from framekiln.engine.page.warnings import PageWarnings
@@ -40,7 +40,6 @@ class PageDigests:
     page: Page
     page_warnings: PageWarnings
     is_declarative: bool
-    has_video: bool
     encoding: str
     """All settings of the encoder, and how frames are grabbed."""
 
@@ -116,8 +115,8 @@ class PageDigests:
         inputs = FrameInputs(self.page.frame_inputs(timeline.frame_count))
         if inputs.obstacle is not None:
             return inputs.obstacle, None
-        is_long = timeline.frame_count >= MIN_COMPOSED_FRAMES
-        if self.order.page_method is PageMethod.AUTO and is_long and self.has_video:
+        small = small_film_reason(self.plan.size, timeline.frame_count)
+        if self.order.page_method is PageMethod.AUTO and small is None:
             # Making one slice of many anew saves more than composing all.
             self.films_scenes = inputs.has_scenes(cut_slices(timeline))
             return (None, inputs) if self.films_scenes else (_MAY_BE_COMPOSED, None)

@@ -146,6 +146,11 @@ class PageHost:
             sound.close()
         self._pictures.close()
 
+    @property
+    def has_moving_pictures(self) -> bool:
+        """Whether the page was served an animated image."""
+        return self._pictures.has_any
+
     def lookup(self, url: str) -> Resource | None:
         """Answer one request of the page; None refuses it."""
         if time.monotonic() > self._deadline:

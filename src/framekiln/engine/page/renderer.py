@@ -51,6 +51,8 @@ OnFrame = Callable[[int], None]
 
 # Once to learn the page's size, once with that size, and once more in case the size changed it.
 _OPENINGS: Final = 3
+# A change that was not expected, and goes back to where it was, is noticed if frames are drawn.
+_MAX_REPEATED: Final = 16
 _SILENT_AUDIO_CONTEXT: Final = (
     "an AudioContext that was not expected is not heard: create it while the page loads, or write"
     " AudioContext into the page or one of its scripts"
@@ -67,17 +69,18 @@ class PageRenderer:
     limits: FilmLimits
     order: FilmOrder
     is_declarative: bool
-    has_video: bool
     fallback_reason: str | None
     page_warnings: PageWarnings
     host: PageHost
     _digests: PageDigests = field(init=False)
     _captured_frames: int = field(default=0, init=False)
     _next_frame: int = field(default=0, init=False)
+    _may_stand_still: bool = field(init=False)
     _deadline: float = field(init=False)
 
     def __post_init__(self) -> None:
         self._deadline = time.monotonic() + self.limits.whole_s
+        self._may_stand_still = self.is_declarative and not self.order.draws_all_frames
         encoding = (self.video_settings, self.order.container, self.grabber.method)
         self._digests = PageDigests(
             self.order,
@@ -85,7 +88,6 @@ class PageRenderer:
             self.page,
             self.page_warnings,
             is_declarative=self.is_declarative,
-            has_video=self.has_video,
             encoding=repr(encoding),
         )
 
@@ -129,29 +131,55 @@ class PageRenderer:
     def render_slice(self, slice_: FilmSlice, path: Path, shown: OnFrame) -> None:
         """Write one slice; it must not begin before `next_frame`."""
         self._go_to(slice_.first_frame)
-        timeline = self.plan.timeline
+        # The next frame to draw. If frames before it are left out, it has to look the same, too.
+        due, is_still = slice_.first_frame, False
         with FilmEncoder(path, self.video_settings) as encoder, self.host.raise_missing_sources():
             for number in range(slice_.first_frame, slice_.end_frame):
                 self.check_deadline()
-                pixels = encoder.buffer()
-                is_first = number == slice_.first_frame
-                has_changed = self.grabber.grab(
-                    number,
-                    timeline.frame_us(number),
-                    pixels,
-                    # Memory that was right once and no longer is would be wrong to the end.
-                    checked=number == slice_.end_frame - 1,
-                    is_needed=is_first,
-                )
-                if has_changed or is_first:
-                    encoder.write(pixels)
-                    self._captured_frames += 1
-                else:
-                    encoder.release_buffer(pixels)
+                if number < due:
                     encoder.repeat()
+                else:
+                    has_changed = self._film_frame(number, slice_, encoder, is_still=is_still)
+                    due = number + 1 if has_changed else self._next_due(number, slice_)
+                    is_still = due > number + 1
                 self._next_frame = number + 1
                 shown(number)
             self.page.raise_late_failure()
+
+    def _film_frame(
+        self, number: int, slice_: FilmSlice, encoder: FilmEncoder, *, is_still: bool
+    ) -> bool:
+        """Draw a frame and encode it; return whether it differs from the one before."""
+        pixels = encoder.buffer()
+        is_first = number == slice_.first_frame
+        has_changed = self.grabber.grab(
+            number,
+            self.plan.timeline.frame_us(number),
+            pixels,
+            # Memory that was right once and no longer is would be wrong to the end.
+            checked=number == slice_.end_frame - 1,
+            is_needed=is_first,
+            is_still=is_still,
+        )
+        if has_changed or is_first:
+            encoder.write(pixels)
+            self._captured_frames += 1
+        else:
+            encoder.release_buffer(pixels)
+            encoder.repeat()
+        return has_changed
+
+    def _next_due(self, number: int, slice_: FilmSlice) -> int:
+        """Return the next frame to draw after one that repeats the frame before.
+
+        The last of the frames that should look the same is drawn, to see that it does.
+        """
+        if not self._may_stand_still or self.host.has_moving_pictures:
+            return number + 1
+        until = self.page.still_until(number, self.plan.timeline.frame_count)
+        self._may_stand_still = until > 0
+        # The last frame of a slice is compared with a screenshot, whether it has changed or not.
+        return max(number + 1, min(until, slice_.end_frame - 1, number + _MAX_REPEATED) - 1)
 
     @property
     def has_waited(self) -> bool:
@@ -180,7 +208,7 @@ class PageRenderer:
         assert shown.screenshot is not None
         return decode_bgra(read_png(shown.screenshot, self.page.size))[: self.plan.size.height_px]
 
-    def render_frame(self, number: int) -> Pixels:
+    def render_frame(self, number: int, *, is_exact: bool = True) -> Pixels:
         """Return one frame of the film as BGRA; it must not be before `next_frame`."""
         size = self.plan.size
         pixels = np.empty((size.height_px, size.width_px, 4), np.uint8)
@@ -304,9 +332,6 @@ def open_page_renderer(
                         limits,
                         order=order,
                         is_declarative=bool(facts.plan.get("isDeclarative", False)),
-                        has_video=any(
-                            each.get("hasPicture") for each in facts.plan.get("media", ())
-                        ),
                         fallback_reason=fallback_reason or missing,
                         page_warnings=notes,
                         host=host,
