@@ -75,6 +75,29 @@ export function placeRoot(): void {
   if (left !== 0 || top !== 0) window.scrollBy({ left, top, behavior: "instant" });
 }
 
+/**
+ * The same without scrolling, for a page that is moved while it is drawn: the place to which it is
+ * scrolled changes with that.
+ */
+export function placeRootUnscrolled(): void {
+  placeRoot();
+  const { scrollX: left, scrollY: top } = window;
+  if (left === 0 && top === 0) return;
+  window.scrollTo({ left: 0, top: 0, behavior: "instant" });
+  const page = document.documentElement;
+  const style = getComputedStyle(page);
+  // Both sides, so that nothing becomes wider or narrower.
+  for (const [side, shift] of [
+    ["left", -left],
+    ["right", left],
+    ["top", -top],
+    ["bottom", top],
+  ] as const) {
+    const margin = Number.parseFloat(style.getPropertyValue(`margin-${side}`));
+    page.style.setProperty(`margin-${side}`, `${margin + shift}px`, "important");
+  }
+}
+
 /** Films have even sides. A root of odd ones grows to them, or a line of the page would be seen. */
 function fillLastPixel(root: HTMLElement): void {
   const box = root.getBoundingClientRect();

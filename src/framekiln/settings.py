@@ -109,7 +109,7 @@ class Settings(BaseSettings):
     settle_timeout_s: int = Field(default=30, alias="FRAMEKILN_SETTLE_TIMEOUT_S", ge=1)
     reuse_pages: bool = Field(default=True, alias="FRAMEKILN_REUSE_PAGES")
     page_method: Literal["auto", "filmed", "composed"] = Field(
-        default="filmed", alias="FRAMEKILN_PAGE_METHOD"
+        default="auto", alias="FRAMEKILN_PAGE_METHOD"
     )
     """How frames of pages are made: drawn by Chromium, or composed where their motion is known."""
     webgl: Literal["swiftshader", "llvmpipe"] = Field(

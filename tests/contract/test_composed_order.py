@@ -95,6 +95,11 @@ def test_drawings_of_earlier_slices_make_room_for_those_of_a_later_one(browser: 
         one = Drawings(page)
         one.prepare([(text, 2.0, 0.0)])
         size = one.pixels
+        drawing = one.get(text, 2.0, 0.0)
+        assert drawing is not None
+        picture = drawing.picture()
+        one.prepare([(text, 1.4, 0.0)])
+        assert drawing.picture() is not picture
         drawings = Drawings(page, max_pixels=size + 9)
         drawings.prepare([(text, 1.4, 0.0)])
         drawings.prepare([(text, 2.0, 0.0)])

@@ -58,6 +58,9 @@ PAGES = {
     f' width: 192px; border-radius: 14px"></video>{TITLE}',
     "between pixels": f'<video src="{FOOTAGE}" style="position: absolute; left: 20.5px;'
     ' top: 10.3px; width: 100.4px; height: 150.5px; object-fit: fill"></video>',
+    "in a page with margins": f"<style>body {{ margin: 8px 12px }} html {{ margin: 3px }}</style>"
+    f'<ef-video src="{FOOTAGE}" style="position: absolute; left: 20px; top: 10px; width: 192px;'
+    f' animation: move 1s both"></ef-video>{TITLE}',
     "plain, with a size": f'<video src="{FOOTAGE}" style="position: absolute; left: 20px;'
     ' top: 10px; width: 100px; height: 150px; object-fit: cover"></video>',
 }

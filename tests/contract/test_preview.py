@@ -5,6 +5,7 @@ import json
 import os
 import random
 from collections.abc import AsyncIterator, Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import httpx
@@ -12,11 +13,24 @@ import numpy as np
 import pytest
 
 from framekiln.capture.browser import Browser
+from framekiln.cli.preview import LocalComposition
+from framekiln.engine.film import open_renderer
+from framekiln.engine.film_order import FilmOrder
 from framekiln.preview.frame_cache import FrameCache
 from framekiln.preview.frame_thread import FrameThread
+from framekiln.preview.model import FilmChoice
+from framekiln.settings import Settings
+from tests.support.clips import Clip, make_clip
 from tests.support.examples import EXAMPLES, Example
 from tests.support.looks import decode_frames
-from tests.support.previews import PORT, PreviewClient, differing_frames, open_preview
+from tests.support.previews import (
+    PORT,
+    PreviewClient,
+    asked_frames,
+    differing_frames,
+    frames_unlike_film,
+    open_preview,
+)
 from tests.support.sounds import decode_audio
 from tests.support.timeouts import FILM_LIMITS, TIMEOUT_S
 
@@ -44,6 +58,13 @@ tone.connect(audio.destination);
 tone.start(0.5);
 tone.stop(0.7);
 </script>"""
+
+FOOTAGE = """<!doctype html><style>@keyframes enter {from {translate: -40px}}
+ef-video, p {position: absolute; margin: 0} p {left: 20px; top: 120px; font: 30px Liberation Sans;
+color: teal; animation: enter 3s both linear} </style>
+<ef-timegroup mode="fixed" duration="4s" fps="30" style="width: 640px; height: 360px">
+<ef-video src="clip.mp4" style="left: 0; top: 0; width: 640px; height: 360px"></ef-video>
+<p>Over it</p></ef-timegroup>"""
 
 MANY = int(os.environ.get("FRAMEKILN_TEST_PREVIEW_FRAMES", "0"))
 """So many frames of every example are compared; if it is not set, a few of some examples."""
@@ -105,7 +126,29 @@ def names_in(folder: Path) -> list[str]:
 def test_frames_are_those_of_the_film(
     example: Example, frames: FrameThread, browser: Browser, tmp_path: Path
 ) -> None:
-    assert differing_frames(example.path, frames, browser, NUMBERS, tmp_path) == []
+    reader = LocalComposition(example.path, FilmOrder(), Settings())
+    order = reader.read(None, FilmChoice(), tmp_path).order
+    made = asked_frames(example.path, order, frames, NUMBERS)
+    assert differing_frames(order, made, browser) == []
+    if MANY and order.layers is None:
+        assert frames_unlike_film(order, made, browser, tmp_path) == []
+
+
+def test_frames_of_a_composed_film_are_those_that_it_encodes(
+    frames: FrameThread, browser: Browser, tmp_path: Path
+) -> None:
+    """Asked for behind and ahead, in both of its slices."""
+    make_clip(tmp_path / "clip.mp4", Clip(width=320, height=180, duration_s=Fraction(5)))
+    path = tmp_path / "page.html"
+    path.write_text(FOOTAGE)
+    order = LocalComposition(path, FilmOrder(), Settings()).read(None, FilmChoice(), tmp_path).order
+    made = asked_frames(path, order, frames, (70, 12, 13, 40, 5, 119, 59, 60, 61))
+    assert frames_unlike_film(order, made, browser, tmp_path) == []
+    with open_renderer(order, browser, FILM_LIMITS) as renderer:
+        drawn = renderer.render_frame(70, is_exact=False)
+        composed = renderer.render_frame(70)
+        assert not np.array_equal(drawn, composed)
+        assert np.abs(drawn[..., :3].astype(int) - composed[..., :3]).mean() < 1
 
 
 async def test_tracks_are_the_timed_elements(page: PreviewClient) -> None:

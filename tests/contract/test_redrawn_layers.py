@@ -1,5 +1,6 @@
 """Layers that show something else from time to time are drawn anew, and look as in Chromium."""
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from framekiln.capture.browser import Browser
+from framekiln.capture.grabber import GrabMethod
 from framekiln.compositor.rect import PixelRect
 from framekiln.engine.composed.composer import FrameComposer
 from framekiln.engine.composed.drawing_page import open_drawing_page
@@ -67,20 +69,36 @@ def test_goldens_with_changing_parts_look_the_same_composed_and_filmed(
     assert all(each.is_close for each in found)
 
 
-def test_what_is_read_from_memory_is_what_a_screenshot_shows(browser: Browser) -> None:
-    film = order(PAGE)
+# An edge of its own background lies between pixels; without a background, the window shows through.
+EDGES = PAGE.replace("</style>", "main { margin: 3.5px; height: 60.3px; background: #5a7 }</style>")
+BARE = EDGES.replace("background: #123", "")
+
+
+@pytest.mark.parametrize("html", [PAGE, EDGES + "<main></main>", BARE + "<main></main>"])
+def test_what_is_read_from_memory_is_what_a_screenshot_shows(browser: Browser, html: str) -> None:
+    film = order(html)
+    shots = replace(film, grabbing=GrabMethod.SCREENSHOT)
     with (
         open_page_renderer(film, browser, FILM_LIMITS) as filmed,
-        open_drawing_page(film, browser, filmed.plan, FILM_LIMITS) as page,
+        open_drawing_page(film, browser, filmed.plan, FILM_LIMITS) as read,
+        open_drawing_page(shots, browser, filmed.plan, FILM_LIMITS) as shot,
     ):
-        numbers = [layer.number for layer in page.layers.redrawn]
+        assert read._compared.is_in_memory
+        redrawn = [layer.number for layer in read.layers.redrawn]
         part = PixelRect(0, 4, 320, 176)
-        page.draw_part(numbers, 0, scale=1.0, part=part)
-        read = page.draw_part(numbers, 14, scale=1.0, part=part)
-        shot = page.draw(numbers, 14, scale=1.0, corner=(0, 0))[4:176]
-    assert shot[..., 3].max() > 200
-    assert np.count_nonzero((shot[..., 3] > 40) & (shot[..., 3] < 200)) > 0
-    assert cv2.absdiff(read, np.ascontiguousarray(shot)).max() <= 3
+        for numbers, scale, corner in (
+            (redrawn, 1.0, (0.0, 0.0)),
+            (redrawn, 1.7, (20.25, 10.0)),
+            (redrawn[:1], 1.0, (0.25, 0.0)),
+            ([0], 1.0, (0.0, 0.0)),
+            ([0, *redrawn], 1.0, (0.0, 0.0)),
+        ):
+            found, expected = (
+                np.ascontiguousarray(page.draw(numbers, 14, scale=scale, corner=corner, part=part))
+                for page in (read, shot)
+            )
+            assert expected[..., 3].max() > 200
+            assert cv2.absdiff(found, expected).max() <= 3, (numbers, scale)
 
 
 # The second line goes down while the first one grows.

@@ -89,7 +89,7 @@ def test_options_override_a_page_from_standard_input(tmp_path: Path) -> None:
         "grabbing": method,
         "fallback_reason": found["fallback_reason"],
         "composed_frames": 0,
-        "filmed_reason": None,
+        "filmed_reason": "it has less than 120 frames",
         "warnings": [],
         "missing_confinement": list(missing_confinement()),
     }

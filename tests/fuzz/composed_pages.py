@@ -22,7 +22,7 @@ from framekiln.engine.composed.composer import FrameComposer, page_scene
 from framekiln.engine.composed.drawing_page import DrawingPage, open_drawing_page
 from framekiln.engine.composed.errors import NotComposable
 from framekiln.engine.composed.proof import Likeness, checked_frames, compare
-from framekiln.engine.composed.renderer import EDGES_RESAMPLED
+from framekiln.engine.composed.renderer import raise_if_better_filmed
 from framekiln.engine.film_order import FilmOrder
 from framekiln.engine.film_plan import FilmSlice
 from framekiln.engine.page.renderer import PageRenderer, open_page_renderer
@@ -41,8 +41,8 @@ class PageResult:
     """All frames of one page, or why it is filmed."""
 
     reason: str = ""
-    is_auto: bool = True
-    """Whether it would be composed without being asked for it."""
+    better_filmed: str = ""
+    """Why it would be filmed if nobody asked for a method; nothing if it would be composed."""
     frames: list[Likeness] = field(default_factory=list)
     checked: frozenset[int] = frozenset()
     tile: float = 0.0
@@ -88,8 +88,11 @@ def _compared(filmed: PageRenderer, page: DrawingPage) -> PageResult:
     composer, scene = FrameComposer(page), page_scene(filmed.plan.size)
     states = composer.read(0, slice_.frame_count)
     composer.draw()
-    is_auto = not composer.resamples_edges
-    result = PageResult(is_auto=is_auto, checked=checked_frames(slice_, states.changes()))
+    result = PageResult(checked=checked_frames(slice_, states.changes()))
+    try:
+        raise_if_better_filmed(composer, states, slice_.frame_count)
+    except NotComposable as reason:
+        result.better_filmed = str(reason)
     pixels = np.empty((page.size.height_px, page.size.width_px, 4), np.uint8)
     for number in range(slice_.frame_count):
         scene.show(composer.items(number))
@@ -111,14 +114,15 @@ def worst_tile(composed: Picture, filmed: np.ndarray) -> float:
     return float((sums / sizes).max())
 
 
-def results(seeds: range) -> Iterator[tuple[int, PageResult]]:
+def results(seeds: range, *, has_footage: bool) -> Iterator[tuple[int, PageResult]]:
     """Film the page of each seed; a browser serves fifty of them."""
     with tempfile.TemporaryDirectory() as folder:
         assets = LocalAssets(Path(folder), stock_makers())
         for first in range(seeds.start, seeds.stop, 50):
             with open_browser() as browser:
                 for seed in range(first, min(first + 50, seeds.stop)):
-                    yield seed, film_both_ways(random_page(seed), browser, assets)
+                    html = random_page(seed, has_footage=has_footage)
+                    yield seed, film_both_ways(html, browser, assets)
 
 
 def main() -> int:
@@ -126,14 +130,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.composed_pages")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--pages", type=int, default=100)
+    parser.add_argument("--footage", action="store_true", help="with a video behind everything")
     parser.add_argument("--show", action="store_true", help="write the page of the first seed")
     asked = parser.parse_args()
     if asked.show:
-        sys.stdout.write(random_page(asked.first))
+        sys.stdout.write(random_page(asked.first, has_footage=asked.footage))
         return 0
     counts: Counter[str] = Counter()
-    for seed, found in results(range(asked.first, asked.first + asked.pages)):
-        kind = "auto" if found.is_auto else EDGES_RESAMPLED
+    seeds = range(asked.first, asked.first + asked.pages)
+    for seed, found in results(seeds, has_footage=asked.footage):
+        kind = found.better_filmed or "auto"
         counts[f"{found.verdict.partition(':')[0]} ({kind})"] += 1
         counts["frames compared"] += len(found.frames)
         counts[f"frames of pages {found.verdict.partition(':')[0]}"] += len(found.frames)

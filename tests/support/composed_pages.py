@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from framekiln.capture.browser import Browser
+from framekiln.capture.framebuffer import Pixels
+from framekiln.compositor.picture import Picture
 from framekiln.engine.composed.composer import FrameComposer, page_scene
 from framekiln.engine.composed.drawing_page import open_drawing_page
 from framekiln.engine.composed.proof import Likeness, compare
@@ -15,6 +17,14 @@ from tests.support.timeouts import FILM_LIMITS
 
 def likenesses(film: FilmOrder, browser: Browser, *, every: int) -> Iterator[Likeness]:
     """Compare every n-th frame."""
+    for composed, filmed in frames_both_ways(film, browser, every=every):
+        yield compare(composed, filmed)
+
+
+def frames_both_ways(
+    film: FilmOrder, browser: Browser, *, every: int
+) -> Iterator[tuple[Picture, Pixels]]:
+    """Yield every n-th frame as it is composed, and as Chromium draws it."""
     with (
         open_page_renderer(film, browser, FILM_LIMITS) as filmed,
         open_drawing_page(film, browser, filmed.plan, FILM_LIMITS) as page,
@@ -28,4 +38,4 @@ def likenesses(film: FilmOrder, browser: Browser, *, every: int) -> Iterator[Lik
         for number in range(0, count, every):
             scene.show(composer.items(number))
             filmed.capture(number, pixels)
-            yield compare(scene.picture, pixels)
+            yield scene.picture, pixels

@@ -54,6 +54,8 @@ class Expectation:
     pictures_ms: tuple[int, ...]
     ssim: float
     tile_difference: float
+    #: The same for a film with composed frames: their edges may lie otherwise between pixels.
+    composed_tile_difference: float
     #: None if the audio has no beeps to count.
     beeps_ms: tuple[int, ...] | None
     levels: tuple[Level, ...]
@@ -64,6 +66,7 @@ class Expectation:
         said: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
         pictures, sound = said["pictures"], said.get("sound", {})
         duration_ms = said.get("duration_ms", 0)
+        tile_difference = pictures.get("tile_difference", 12)
         silence = [{"from_ms": 0, "to_ms": duration_ms, "rms": 0}]
         return cls(
             width_px=said["width_px"],
@@ -72,7 +75,8 @@ class Expectation:
             duration_ms=duration_ms,
             pictures_ms=tuple(pictures["at_ms"]),
             ssim=pictures.get("ssim", 0.98),
-            tile_difference=pictures.get("tile_difference", 12),
+            tile_difference=tile_difference,
+            composed_tile_difference=pictures.get("composed_tile_difference", tile_difference),
             beeps_ms=tuple(sound["beeps_ms"]) if "beeps_ms" in sound else None,
             levels=tuple(Level(**level) for level in sound.get("levels", () if sound else silence)),
         )

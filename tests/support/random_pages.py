@@ -42,8 +42,9 @@ class _PageWriter:
         self._oddity = self._random.choice((0.0, 0.05, 0.2))
         self._is_timed = self._chance(0.5)
 
-    def page(self) -> str:
-        pieces = "".join(self._piece(0) for _ in range(self._random.randint(2, 6)))
+    def page(self, *, has_footage: bool) -> str:
+        pieces = self._footage() if has_footage else ""
+        pieces += "".join(self._piece(0) for _ in range(self._random.randint(2, 6)))
         if self._is_timed:
             look = f"width: {WIDTH_PX}px; height: {HEIGHT_PX}px; {self._background()}"
             pieces = (
@@ -111,6 +112,15 @@ class _PageWriter:
         times = self._times() if name == "ef-video" else ""
         place = self._placed(style, depth, is_raster=True)
         return f'<{name} src="{source}"{place}{times} muted></{name}>\n'
+
+    def _footage(self) -> str:
+        """Return a video behind everything, as in most pages that are composed by default."""
+        source = f"https://media.test/{self._random.choice(_VIDEOS)}"
+        style = (
+            f"position: absolute; inset: 0; width: 100%; height: 100%; object-fit: {self._fit()}"
+        )
+        name = "ef-video" if self._is_timed and self._chance(0.5) else "video"
+        return f'<{name} src="{source}" style="{style}" muted autoplay></{name}>\n'
 
     def _captions(self, depth: int) -> str:
         place = self._placed([f"width: 200px; color: {self._colour()}"], depth)
@@ -235,7 +245,11 @@ class _PageWriter:
     def _corner(self) -> list[str]:
         fraction = self._random.choice(("", "", "", ".5", ".25", ".7"))
         x, y = self._random.randint(-30, 230), self._random.randint(-20, 130)
-        return [f"left: {x}{fraction}px", f"top: {y}{fraction}px"]
+        across, down = (
+            "right" if self._chance(0.2) else "left",
+            "bottom" if self._chance(0.2) else "top",
+        )
+        return [f"{across}: {x}{fraction}px", f"{down}: {y}{fraction}px"]
 
     def _background(self) -> str:
         if self._chance(0.6):
@@ -258,6 +272,6 @@ class _PageWriter:
         return self._random.random() < chance
 
 
-def random_page(seed: int) -> str:
-    """Return the page of a seed."""
-    return _PageWriter(seed).page()
+def random_page(seed: int, *, has_footage: bool = False) -> str:
+    """Return the page of a seed, with a video behind everything if asked for."""
+    return _PageWriter(seed).page(has_footage=has_footage)

@@ -158,7 +158,10 @@ function isPartOfDrawing(element: Element): boolean {
 function movePage({ x, y, scale }: PosePlace, styles: HeldStyles): void {
   const root = document.documentElement;
   for (const each of [root, document.body]) styles.set(each, "overflow", "visible");
-  styles.set(root, "transform-origin", "0 0");
+  // Elements at the bottom of the window are then placed in the box of the root instead.
+  styles.set(root, "min-height", `${innerHeight}px`);
+  const { left, top } = root.getBoundingClientRect();
+  styles.set(root, "transform-origin", `${-left}px ${-top}px`);
   styles.set(root, "transform", `translate(${x}px, ${y}px) scale(${scale})`);
 }
 

@@ -8,6 +8,7 @@ import type { FrameRate } from "../clock.ts";
 import { CaptionsElement } from "../elements/captions.ts";
 import { timeTree } from "../elements/timed.ts";
 import { FrameCanvas, onlyNoteFrames } from "../frame_canvas.ts";
+import { placeRootUnscrolled } from "../root_box.ts";
 import { selectorOf } from "../selector.ts";
 import { baselineOf, movedBaseline } from "./baseline.ts";
 import { areSame, boxOf, innerBox, inkBox, isInside, unionOf, type Box } from "./boxes.ts";
@@ -125,6 +126,7 @@ export class PageLayers {
   /** `rasters` are addresses of pictures that are made of pixels. */
   analyze(rate: FrameRate, count: number, rasters: ReadonlySet<string>): PageReport {
     onlyNoteFrames();
+    if (this.recording === null) placeRootUnscrolled();
     this.recording?.finish();
     const boundaries = boundaryFrames(rate, count, this.recording?.boundaries ?? []);
     const refused = (...obstacles: string[]): PageReport => {

@@ -58,7 +58,7 @@ class FilmSettings:
     folder: Path
     limits: FilmLimits = field(default_factory=FilmLimits)
     browser_limits: BrowserLimits | None = None
-    page_method: PageMethod = PageMethod.FILMED
+    page_method: PageMethod = PageMethod.AUTO
 
 
 class PreviewFilms:

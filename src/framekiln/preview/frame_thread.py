@@ -30,6 +30,8 @@ FORMATS: Final[dict[FrameFormat, StillFormat]] = {
     "jpeg": JpegFormat(quality=92),
     "png": PngFormat(transparency=False, compression=10),
 }
+LOSSLESS: Final[frozenset[FrameFormat]] = frozenset({"png"})
+"""These have the very pixels of the film."""
 # Frames before one that lies behind, made and kept with it.
 _LEAD: Final = 12
 _ENCODERS: Final = 2
@@ -159,8 +161,10 @@ class FrameThread:
     def _make(self, wanted: Wanted) -> None:
         """Make the frame, or the next one on the way to it."""
         target = wanted[0]
+        with self._changed:
+            is_exact = any(format_ in LOSSLESS for _, format_ in self._wanted)
         try:
-            number, pixels = self._films.step_to(target)
+            number, pixels = self._films.step_to(target, is_exact=is_exact)
         except BaseException as error:
             with self._changed:
                 futures = self._wanted.pop(wanted, [])
@@ -169,7 +173,8 @@ class FrameThread:
             return
         self._report_notes()
         with self._changed:
-            formats = {format_ for each, format_ in self._wanted if each == number}
+            asked = {format_ for each, format_ in self._wanted if each == number}
+        formats = asked if is_exact else asked - LOSSLESS
         if not formats and target - number <= _LEAD:
             formats = {"jpeg"}
         for format_ in sorted(formats):
@@ -234,9 +239,9 @@ class _OpenFilm:
             audio_clips=renderer.plan.audio_clips,
         )
 
-    def step_to(self, target: int) -> tuple[int, Pixels]:
+    def step_to(self, target: int, *, is_exact: bool) -> tuple[int, Pixels]:
         """Return a frame: the one asked for, or one on the way to it."""
-        return self._retried(lambda: self._step_to(target))
+        return self._retried(lambda: self._step_to(target, is_exact=is_exact))
 
     def notes(self) -> FilmNotes:
         """Return what the composition reported so far."""
@@ -250,7 +255,7 @@ class _OpenFilm:
         self._stack.close()
         self._browser.close()
 
-    def _step_to(self, target: int) -> tuple[int, Pixels]:
+    def _step_to(self, target: int, *, is_exact: bool) -> tuple[int, Pixels]:
         renderer = self._renderer
         has_layers = self._order.layers is not None
         if renderer is None:
@@ -266,7 +271,7 @@ class _OpenFilm:
             number = min(target, max(renderer.next_frame, self._lead_from))
         if number == target:
             self._lead_from = None
-        return number, self._guarded(lambda: renderer.render_frame(number))
+        return number, self._guarded(lambda: renderer.render_frame(number, is_exact=is_exact))
 
     def _opened(self) -> FilmRenderer:
         self._renderer = self._lead_from = None

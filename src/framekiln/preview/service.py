@@ -53,8 +53,7 @@ class PreviewSettings:
     output_folder: Path
     limits: FilmLimits = field(default_factory=FilmLimits)
     browser_limits: BrowserLimits | None = None
-    page_method: PageMethod = PageMethod.FILMED
-    """Of films. A preview shows the frames that Chromium draws."""
+    page_method: PageMethod = PageMethod.AUTO
 
 
 class Preview:
@@ -189,7 +188,8 @@ class Preview:
                 source = await asyncio.to_thread(
                     self._reader.read, self._data, FilmChoice(), Path(scratch.name)
                 )
-                film = await asyncio.wrap_future(self._frames.open(name, source.order))
+                order = replace(source.order, page_method=self._settings.page_method)
+                film = await asyncio.wrap_future(self._frames.open(name, order))
             except Exception as error:
                 scratch.cleanup()
                 if not isinstance(error, FramekilnError):

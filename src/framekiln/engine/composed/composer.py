@@ -9,6 +9,7 @@ from typing import Final
 from framekiln.capture.page import FrameSize
 from framekiln.compositor.picture import YuvColour, crop_picture
 from framekiln.compositor.placement import (
+    UPRIGHT,
     Matrix,
     PlacedPicture,
     place,
@@ -19,7 +20,7 @@ from framekiln.compositor.rect import PixelRect
 from framekiln.compositor.scene import PictureItem, Scene, SceneItem
 from framekiln.engine.composed.clips import LayerCut, cut_of, is_cut_between_pixels
 from framekiln.engine.composed.drawing_page import DrawingPage
-from framekiln.engine.composed.drawings import Drawing, Drawings, scale_for
+from framekiln.engine.composed.drawings import Drawing, Drawings, scale_for, sharp_scale_for
 from framekiln.engine.composed.footage_frames import FootageFrames, FootagePicture
 from framekiln.engine.composed.page_layers import (
     MotionStates,
@@ -33,6 +34,8 @@ _NOTHING: Final = YuvColour(0, 0, 0, alpha=0)
 _SAME: Final = 1e-3
 # Glyphs of one text lie at different quarters of a pixel: half of a quarter decides for many.
 _PHASES: Final = 8
+# Edges shown in a larger part of the size that they are drawn in are softer.
+_SHARP: Final = 0.7
 _MIN_OPACITY: Final = 1 / 512
 
 
@@ -51,7 +54,8 @@ class _ShownLayer:
         if layer.footage is not None:
             return False
         if not _is_translation(self.matrix):
-            return layer.has_edges or layer.is_redrawn
+            is_soft = _enlargement(self.matrix)[0] > _SHARP * self.scale
+            return layer.is_redrawn or (_is_drawn_larger(layer, self.matrix) and is_soft)
         return (layer.has_glyphs or layer.is_redrawn) and not (
             _is_drawn_there(layer, self.matrix) or _is_whole(self.matrix)
         )
@@ -151,7 +155,9 @@ class FrameComposer:
             enlarged, is_flat = _enlargement(matrix)
             if not is_flat:
                 phase = _phase(matrix, layer)
-                shown.append(_ShownLayer(layer, matrix, scale_for(enlarged), phase))
+                is_larger = _is_drawn_larger(layer, matrix)
+                scale = sharp_scale_for(enlarged) if is_larger else scale_for(enlarged)
+                shown.append(_ShownLayer(layer, matrix, scale, phase))
         return shown
 
     def _stack(
@@ -230,18 +236,20 @@ class FrameComposer:
                 matrix = _snapped(shown.matrix, *baselines, drawing.scale)
                 if _is_drawn_there(layer, matrix):
                     matrix = _on_columns(matrix, shown.phase)
-                placed = self._place(drawing, matrix)
+                placed = self._place(drawing, matrix, _is_drawn_larger(layer, matrix))
             self._placed[number] = (key, placed if cut is None or not placed else cut.apply(placed))
         placed = self._placed[number][1]
         return None if placed is None else PictureItem((number, key, opacity), placed, opacity)
 
-    def _place(self, drawing: Drawing, matrix: Matrix) -> PlacedPicture | None:
+    def _place(
+        self, drawing: Drawing, matrix: Matrix, has_fine_edges: bool
+    ) -> PlacedPicture | None:
         placed = _moved(drawing, matrix)
         if placed is not None:
             return placed
         shrink = scale_matrix(1 / drawing.scale, 1 / drawing.scale)
         whole = matrix @ shrink @ translation_matrix(drawing.left, drawing.top)
-        return place(drawing.picture(), whole, within=self._canvas)
+        return place(drawing.picture(), whole, within=self._canvas, has_fine_edges=has_fine_edges)
 
     def _place_footage(
         self, footage: FootagePicture, matrix: Matrix, cut: LayerCut | None
@@ -314,6 +322,17 @@ def _is_drawn_there(layer: PageLayer, matrix: Matrix) -> bool:
         return False
     y = float(matrix[1, 2])
     return layer.baseline is not None or abs(y - round(y)) < _SAME
+
+
+def _is_drawn_larger(layer: PageLayer, matrix: Matrix) -> bool:
+    """Whether a layer is drawn larger than it is shown, so that its edges stay sharp.
+
+    Chromium draws what grows anew for each size. What it turns, it draws once, and samples it.
+    """
+    (wide, slant, _), (lean, high, _), _ = matrix.tolist()
+    is_upright = abs(slant) + abs(lean) < UPRIGHT and wide > 0 and high > 0
+    is_drawn_once = layer.footage is None and not layer.is_redrawn
+    return is_drawn_once and layer.has_edges and is_upright and not _is_translation(matrix)
 
 
 def _phase(matrix: Matrix, layer: PageLayer) -> float:

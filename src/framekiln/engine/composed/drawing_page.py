@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import cv2
@@ -16,7 +18,7 @@ from framekiln.capture.grabber import GrabMethod
 from framekiln.capture.page import LOSSLESS, Page, open_page
 from framekiln.capture.screenshot import read_png
 from framekiln.composition.document import as_document
-from framekiln.compositor.picture import Plane, Rgba, premultiplied
+from framekiln.compositor.picture import Rgba, premultiplied
 from framekiln.compositor.rect import PixelRect
 from framekiln.engine.composed.errors import NotComposable
 from framekiln.engine.composed.page_layers import Footage, MotionStates, PageLayers
@@ -25,15 +27,15 @@ from framekiln.engine.film_plan import FilmPlan
 from framekiln.engine.page.host import PageHost
 from framekiln.media.images.stills import decode_bgra
 from framekiln.media.source_session import SessionFrames
+from framekiln.pixels.blend import recover_alpha
 
 # Chromium drops frames while it is busy.
 _MAX_DROPPED: Final = 200
 # Nothing is shown before the scripts of all frames have run.
 _MAX_RECORDED: Final = 9000
-# Transparency is rounded twice.
-_MAX_DIFFERENCE: Final = 3
-# Redrawn layers may be empty in many frames, captions for example.
-_COMPARED_FRAMES: Final = 8
+_OPAQUE: Final = 255
+# Where an opaque layer ends between pixels, Chromium blends the edge once more than a screenshot.
+_MAX_EDGE_DIFFERENCE: Final = 8
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -46,8 +48,6 @@ class DrawingPage:
     ) -> None:
         self._page = page
         self._framebuffer = framebuffer
-        self._has_compared = False
-        self._frame_count = plan.timeline.frame_count
         self._host = host
         self.size = plan.size
         fps = plan.timeline.fps
@@ -71,86 +71,70 @@ class DrawingPage:
         return self._host.open_planes(footage.address, size)
 
     def draw(
-        self, numbers: Sequence[int], frame: int, *, scale: float, corner: tuple[float, float]
-    ) -> Rgba:
-        """Return these layers, as if nothing had moved, as premultiplied RGBA of the window.
-
-        `scale` is pixels for each CSS pixel; `corner` is the pixel in the window's
-        corner; a fraction moves what is drawn between pixels.
-        """
-        self._pose(numbers, frame, scale=scale, corner=corner)
-        self._redraw()
-        return premultiplied(np.ascontiguousarray(self._screenshot()[..., [2, 1, 0, 3]]))
-
-    def draw_part(
-        self, numbers: Sequence[int], frame: int, *, scale: float, part: PixelRect
-    ) -> Rgba:
-        """Return a part of the window with these redrawn layers, as premultiplied RGBA.
-
-        Several times cheaper than `draw`, with which one picture is compared.
-        """
-        if not self._has_compared:
-            self._has_compared = True
-            if self._framebuffer is not None and not self._is_memory_right(self._framebuffer):
-                self._framebuffer = None
-        if self._framebuffer is not None:
-            return self._draw_twice(self._framebuffer, numbers, frame, scale=scale, part=part)
-        whole = self.draw(numbers, frame, scale=scale, corner=(0, 0))
-        return whole[part.top : part.bottom, part.left : part.right]
-
-    def _is_memory_right(self, framebuffer: Framebuffer) -> bool:
-        """Whether memory and screenshot agree on the redrawn layers.
-
-        The picture depends on the page alone, so every worker reads the same pixels.
-        """
-        window = PixelRect(0, 0, self.size.width_px, self.size.height_px)
-        numbers = [layer.number for layer in self.layers.redrawn]
-        last = self._frame_count - 1
-        spread = [last * at // (_COMPARED_FRAMES - 1) for at in range(_COMPARED_FRAMES)]
-        for frame in dict.fromkeys([self.layers.redrawn[0].frame, *spread]):
-            found = self._draw_twice(framebuffer, numbers, frame, scale=1.0, part=window)
-            if not found[..., 3].any():
-                continue
-            expected = self.draw(numbers, frame, scale=1.0, corner=(0, 0))
-            expected = np.ascontiguousarray(expected[: window.bottom, : window.right])
-            if int(cv2.absdiff(found, expected).max()) <= _MAX_DIFFERENCE:
-                return True
-            log.warning("film.layer_pixels_differ", frame=frame)
-            return False
-        return False
-
-    def _draw_twice(
         self,
-        framebuffer: Framebuffer,
         numbers: Sequence[int],
         frame: int,
         *,
         scale: float,
+        corner: tuple[float, float],
         part: PixelRect,
     ) -> Rgba:
-        """Draw on white and on black, read from Chromium's memory: transparent pixels differ."""
+        """Return a part of the window with these layers, as if nothing had moved.
 
-        def read() -> Pixels:
-            self._redraw()
-            return framebuffer.read_rows(part.top, part.bottom)[:, part.left : part.right]
+        The result is premultiplied RGBA. `scale` is pixels for each CSS pixel; `corner` is the
+        pixel in the window's corner; a fraction moves what is drawn between pixels.
+        """
+        pose, compared = _Pose(tuple(numbers), frame, scale, corner), self._compared
+        if pose == compared.pose:
+            return _cut(compared.pixels, part)
+        self._show(pose)
+        if not compared.is_in_memory:
+            return _cut(self._screenshot(), part)
+        # A pose with the page's own background cannot be drawn on another one.
+        if not self._paint_behind("#fff"):
+            if not compared.is_opaque:
+                return _cut(self._screenshot(), part)
+            pixels = self._drawn(part)
+            return recover_alpha(pixels, pixels)
+        on_white = self._drawn(part)
+        self._paint_behind("#000")
+        return recover_alpha(on_white, self._drawn(part))
 
-        self._pose(numbers, frame, scale=scale, corner=(0, 0))
-        is_open = self._page.evaluate("__framekiln.paintBehind('#fff')")
-        on_white = read()
-        if not is_open:
-            return _rgba(on_white, np.full(on_white.shape[:2], 255, np.uint8))
-        self._page.evaluate("__framekiln.paintBehind('#000')")
-        on_black = read()
-        return _rgba(on_black, 255 - cv2.subtract(on_white, on_black)[..., :3].min(axis=2))
+    @cached_property
+    def _compared(self) -> "_ComparedLayer":
+        """The page's own layer as a screenshot, with which Chromium's memory is compared.
 
-    def _pose(
-        self, numbers: Sequence[int], frame: int, *, scale: float, corner: tuple[float, float]
-    ) -> None:
-        place = f"{{x: {-corner[0]}, y: {-corner[1]}, scale: {scale}}}"
-        pose = f"__framekiln.poseLayers({list(numbers)}, {frame}, {place})"
-        problem = self._page.evaluate(pose)
+        Whether both agree depends on the page alone, so every worker draws in the same way.
+        """
+        first = self.layers.layers[0]
+        pose = _Pose((first.number,), first.frame, 1.0, (0.0, 0.0))
+        self._show(pose)
+        screenshot = self._screenshot()
+        if self._framebuffer is None:
+            return _ComparedLayer(pose, screenshot, is_in_memory=False)
+        found = self._framebuffer.read_rows(0, self._page.size.height_px)
+        is_in_memory = _is_same(recover_alpha(found, found), screenshot)
+        if not is_in_memory:
+            log.warning("film.layer_pixels_differ", frame=first.frame)
+        return _ComparedLayer(pose, screenshot, is_in_memory)
+
+    def _show(self, pose: "_Pose") -> None:
+        left, top = pose.corner
+        place = f"{{x: {-left}, y: {-top}, scale: {pose.scale}}}"
+        call = f"__framekiln.poseLayers({list(pose.numbers)}, {pose.frame}, {place})"
+        problem = self._page.evaluate(call)
         if problem:
             raise NotComposable(problem)
+
+    def _paint_behind(self, colour: str) -> bool:
+        is_open: bool = self._page.evaluate(f"__framekiln.paintBehind('{colour}')")
+        return is_open
+
+    def _drawn(self, part: PixelRect) -> Pixels:
+        assert self._framebuffer is not None, "it was compared with a screenshot"
+        self._redraw()
+        rows = self._framebuffer.read_rows(part.top, part.bottom)
+        return rows[:, part.left : part.right]
 
     def _redraw(self) -> None:
         """Draw what was posed or painted."""
@@ -160,12 +144,39 @@ class DrawingPage:
                 return
         raise BrowserTimeout("Chromium drew nothing while drawing a layer")
 
-    def _screenshot(self) -> Pixels:
+    def _screenshot(self) -> Rgba:
+        """Return what was posed, as premultiplied RGBA."""
+        self._redraw()
         shown = self._page.redraw(screenshot=LOSSLESS)
         if shown.screenshot is None:
             shown = self._page.redraw(screenshot=LOSSLESS)
         assert shown.screenshot is not None
-        return decode_bgra(read_png(shown.screenshot, self._page.size))
+        pixels = decode_bgra(read_png(shown.screenshot, self._page.size))
+        return premultiplied(np.asarray(cv2.cvtColor(pixels, cv2.COLOR_BGRA2RGBA), np.uint8))
+
+
+@dataclass(frozen=True)
+class _Pose:
+    """What is drawn, and where."""
+
+    numbers: tuple[int, ...]
+    frame: int
+    scale: float
+    corner: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class _ComparedLayer:
+    pose: _Pose
+    pixels: Rgba
+    """From a screenshot."""
+    is_in_memory: bool
+    """Whether Chromium's memory has the same, on white."""
+
+    @cached_property
+    def is_opaque(self) -> bool:
+        """Whether the page's own background covers the window."""
+        return int(self.pixels[..., 3].min()) == _OPAQUE
 
 
 @contextmanager
@@ -210,7 +221,18 @@ def _framebuffer(page: Page, order: FilmOrder) -> Framebuffer | None:
         return None
 
 
-def _rgba(bgra: Pixels, alpha: Plane) -> Rgba:
-    """Return premultiplied RGBA: no colour is more than its alpha."""
-    blue, green, red = (np.minimum(bgra[..., at], alpha) for at in range(3))
-    return np.dstack([red, green, blue, alpha])
+def _is_same(found: Rgba, screenshot: Rgba) -> bool:
+    """Whether both are the same on white: memory may have what is behind."""
+    if np.array_equal(found, screenshot):
+        return True
+    apart = cv2.absdiff(_on_white(found), _on_white(screenshot)).max(axis=2)
+    is_edge = (screenshot[..., 3] > 0) & (screenshot[..., 3] < _OPAQUE)
+    return bool((apart <= np.where(is_edge, _MAX_EDGE_DIFFERENCE, 0)).all())
+
+
+def _on_white(pixels: Rgba) -> Pixels:
+    return pixels[..., :3] + (_OPAQUE - pixels[..., 3:])
+
+
+def _cut(pixels: Pixels, part: PixelRect) -> Pixels:
+    return pixels[part.top : part.bottom, part.left : part.right]

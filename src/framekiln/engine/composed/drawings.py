@@ -4,11 +4,13 @@ The pixels of a drawing depend on layer, scale and phase alone, never on what el
 every worker makes the same ones, in whatever order slices are rendered.
 """
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
+from functools import reduce
 from math import ceil, floor
 from typing import Final, TypeAlias
 
+import cv2
 import numpy as np
 
 from framekiln.compositor.picture import Picture, Rgba, picture_of_premultiplied
@@ -20,6 +22,9 @@ from framekiln.engine.composed.page_layers import Box, LayerContent, PageLayer
 # A frame uses the smallest scale that is not much below its own.
 SCALES: Final = (1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
 _CLOSE: Final = 1.03
+# What grows is drawn larger than it is shown, in scales that lie closer together.
+_SHARP: Final = 1.9
+_SHARP_SCALES: Final = (1.0, 1.2, 1.4, 1.7, 2.0, 2.4, 2.8, 3.4, 4.0, 4.8, 5.6, 6.8, 8.0)
 _MAX_TILES: Final = 12
 # Of one slice. Those of earlier slices may be needed again, but most often are not.
 _MAX_PIXELS: Final = 64_000_000
@@ -44,6 +49,10 @@ class Drawing:
             self._pictures[key] = picture_of_premultiplied(padded)
         return self._pictures[key]
 
+    def forget_pictures(self) -> None:
+        """Free what can be made again from its pixels."""
+        self._pictures.clear()
+
 
 Wanted: TypeAlias = tuple[PageLayer, float, float]
 """A layer, its scale, and the fraction of a pixel by which it is drawn further right."""
@@ -53,8 +62,20 @@ DrawingKey: TypeAlias = tuple[int, float, float]
 
 def scale_for(needed: float) -> float:
     """Return the scale to draw a layer in that is shown in this one."""
-    for scale in SCALES:
-        if needed <= scale * _CLOSE:
+    return _least(SCALES, needed, needed)
+
+
+def sharp_scale_for(needed: float) -> float:
+    """Return the scale to draw a layer in whose edges are shown in this one, in no other angle.
+
+    About twice as large: sampled from their own size, they would be softer than Chromium's.
+    """
+    return _least(_SHARP_SCALES, max(needed, min(_SHARP * needed, SCALES[-1])), needed)
+
+
+def _least(scales: Sequence[float], wanted: float, needed: float) -> float:
+    for scale in scales:
+        if wanted <= scale * _CLOSE:
             return scale
     raise NotComposable(f"a layer is enlarged {needed:.1f} times")
 
@@ -79,9 +100,11 @@ class Drawings:
         keys = {(layer.number, scale, phase) for layer, scale, phase in wanted}
         for key in keys & self._made.keys():
             self._made[key] = self._made.pop(key)
+        for key in self._made.keys() - keys:
+            if (unused := self._made[key]) is not None:
+                unused.forget_pictures()
         missing = [each for each in wanted if (each[0].number, *each[1:]) not in self._made]
-        for shot in self._shots(missing):
-            self._take(shot)
+        for _ in self._draw(missing):
             self._make_room(keys)
 
     def get(self, layer: PageLayer, scale: float, phase: float) -> Drawing | None:
@@ -98,15 +121,21 @@ class Drawings:
             else:
                 return
 
-    def _shots(self, missing: Sequence[Wanted]) -> Iterable["_Shot"]:
-        shots: dict[DrawingKey, _Shot] = {}
+    def _draw(self, missing: Sequence[Wanted]) -> Iterator[None]:
+        drawn_together: dict[DrawingKey, list[PageLayer]] = {}
         for layer, scale, phase in missing:
-            together = self._together(layer, scale)
-            key = (together[0].number, scale, phase)
-            area = area_beyond(layer, scale, self._page, moves=bool(layer.chain))
-            shot = shots.setdefault(key, _Shot(together, scale, phase, area))
-            shot.missing.append(layer)
-        return shots.values()
+            first = self._together(layer, scale)[0]
+            drawn_together.setdefault((first.number, scale, phase), []).append(layer)
+        for (_, scale, phase), layers in drawn_together.items():
+            numbers = tuple(each.number for each in self._together(layers[0], scale))
+            area = area_beyond(layers[0], scale, self._page, moves=bool(layers[0].chain))
+            shot = Shot(numbers, layers[0].frame, scale, area, phase)
+            boxes = [_ink_box(layer, scale) for layer in layers]
+            pixels, corner = take(self._page, shot, reduce(PixelRect.union, boxes))
+            for layer, box in zip(layers, boxes, strict=True):
+                drawing = cut_drawing(pixels, corner, scale, box)
+                self._made[layer.number, scale, phase] = drawing
+            yield
 
     def _together(self, layer: PageLayer, scale: float) -> tuple[PageLayer, ...]:
         """Return the layers that are drawn with this one, always the same."""
@@ -114,32 +143,39 @@ class Drawings:
             self._companions[scale] = _companions(self._page, scale)
         return self._companions[scale][layer.number]
 
-    def _take(self, shot: "_Shot") -> None:
-        width, height = self._page.size.width_px, self._page.size.height_px
-        corners = tiles(shot.area, width, height)
-        left, top = corners[0]
-        right, bottom = (max(edges) for edges in zip(*corners, strict=True))
-        whole = np.zeros((bottom - top + height, right - left + width, 4), np.uint8)
-        numbers, frame = [layer.number for layer in shot.layers], shot.layers[0].frame
-        for x, y in corners:
-            corner = (x - shot.phase, y)
-            pixels = self._page.draw(numbers, frame, scale=shot.scale, corner=corner)
-            whole[y - top :, x - left :][:height, :width] = pixels[:height]
-        for layer in shot.missing:
-            box = _ink_box(layer, shot.scale)
-            drawing = cut_drawing(whole, (left, top), shot.scale, box)
-            self._made[layer.number, shot.scale, shot.phase] = drawing
 
+@dataclass(frozen=True)
+class Shot:
+    """Layers that are drawn together."""
 
-@dataclass
-class _Shot:
-    layers: tuple[PageLayer, ...]
+    numbers: tuple[int, ...]
+    frame: int
     scale: float
-    phase: float
     area: Box | None
-    """The pixels to draw, in its scale; None for those of the window."""
-    missing: list[PageLayer] = field(default_factory=list)
-    """Those whose drawings are kept."""
+    """The pixels that they may cover, in their scale; None if these are in the window."""
+    phase: float = 0.0
+    """The fraction of a pixel by which they are drawn further right."""
+
+
+def take(page: DrawingPage, shot: Shot, box: PixelRect) -> tuple[Rgba, tuple[int, int]]:
+    """Return the pixels of a shot inside of a box, and their corner."""
+    window = PixelRect(0, 0, page.size.width_px, page.size.height_px)
+    if shot.area is None:
+        box = box.intersection(window)
+    pixels = np.zeros((box.height_px, box.width_px, 4), np.uint8)
+    for x, y in tiles(shot.area, window.width_px, window.height_px):
+        seen = window.moved(x, y).intersection(box)
+        if seen.is_empty:
+            continue
+        inside = seen.moved(-box.left, -box.top)
+        pixels[inside.top : inside.bottom, inside.left : inside.right] = page.draw(
+            shot.numbers,
+            shot.frame,
+            scale=shot.scale,
+            corner=(x - shot.phase, y),
+            part=seen.moved(-x, -y),
+        )
+    return pixels, (box.left, box.top)
 
 
 def _companions(page: DrawingPage, scale: float) -> dict[int, tuple[PageLayer, ...]]:
@@ -205,20 +241,19 @@ def tiles(area: Box | None, width: int, height: int) -> list[tuple[int, int]]:
 
 
 def cut_drawing(
-    pixels: Rgba, corner: tuple[int, int], scale: float, box: PixelRect | None = None
+    pixels: Rgba, corner: tuple[int, int], scale: float, box: PixelRect
 ) -> Drawing | None:
     """Return the drawing inside of a box without empty edges, with an even corner."""
     x, y = corner
-    if box is not None:
-        left, top = max(0, box.left - x), max(0, box.top - y)
-        right, bottom = max(0, box.right - x), max(0, box.bottom - y)
-        pixels, x, y = pixels[top:bottom, left:right], x + left, y + top
-    alpha = pixels[..., 3]
-    rows, columns = np.flatnonzero(alpha.any(axis=1)), np.flatnonzero(alpha.any(axis=0))
-    if not len(rows):
+    left, top = max(0, box.left - x), max(0, box.top - y)
+    right, bottom = max(0, box.right - x), max(0, box.bottom - y)
+    pixels, x, y = pixels[top:bottom, left:right], x + left, y + top
+    if pixels.size == 0:
         return None
-    top, left = int(rows[0]), int(columns[0])
-    inked = pixels[top : int(rows[-1]) + 1, left : int(columns[-1]) + 1]
+    left, top, width, height = cv2.boundingRect(cv2.extractChannel(pixels, 3))
+    if width == 0:
+        return None
+    inked = pixels[top : top + height, left : left + width]
     left, top = x + left, y + top
     padded = np.pad(inked, ((top % 2, 0), (left % 2, 0), (0, 0)))
     return Drawing(np.ascontiguousarray(padded), left - left % 2, top - top % 2, scale)

@@ -5,19 +5,18 @@ Each is drawn in the frame that shows it first, and kept until it is replaced.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import ceil, floor
 
-import numpy as np
-
-from framekiln.compositor.picture import Rgba
 from framekiln.compositor.rect import PixelRect
 from framekiln.engine.composed.drawing_page import DrawingPage
 from framekiln.engine.composed.drawings import (
     Drawing,
+    Shot,
     are_apart,
     area_beyond,
     cut_drawing,
-    tiles,
+    take,
 )
 from framekiln.engine.composed.page_layers import Box, LayerContent, PageLayer
 
@@ -68,47 +67,13 @@ class Redraws:
     def _draw(
         self, frame: int, group: Sequence[RedrawnLayer], changed: Sequence[RedrawnLayer]
     ) -> None:
-        numbers, scale = [each.layer.number for each in group], group[0].scale
-        area = _area(group[0], self._page)
-        if area is not None:
-            pixels, corner = self._draw_tiles(numbers, frame, scale, area)
-        else:
-            part = self._part_of(changed)
-            corner = (part.left, part.top)
-            pixels = (
-                np.zeros((0, 0, 4), np.uint8)
-                if part.is_empty
-                else self._page.draw_part(numbers, frame, scale=scale, part=part)
-            )
-        for each in changed:
-            inside = _inside(pixels, corner, each)
-            drawing = None if inside is None else cut_drawing(*inside, scale)
+        numbers, scale = tuple(each.layer.number for each in group), group[0].scale
+        shot = Shot(numbers, frame, scale, _area(group[0], self._page))
+        boxes = [_pixels(each) for each in changed]
+        pixels, corner = take(self._page, shot, reduce(PixelRect.union, boxes))
+        for each, box in zip(changed, boxes, strict=True):
+            drawing = cut_drawing(pixels, corner, scale, box)
             self._made[each.layer.number] = (each.key, drawing)
-
-    def _draw_tiles(
-        self, numbers: Sequence[int], frame: int, scale: float, area: Box
-    ) -> tuple[Rgba, tuple[int, int]]:
-        width, height = self._page.size.width_px, self._page.size.height_px
-        corners = tiles(area, width, height)
-        left, top = corners[0]
-        right, bottom = (max(edges) for edges in zip(*corners, strict=True))
-        whole = np.zeros((bottom - top + height, right - left + width, 4), np.uint8)
-        for x, y in corners:
-            pixels = self._page.draw(numbers, frame, scale=scale, corner=(x, y))
-            whole[y - top :, x - left :][:height, :width] = pixels[:height]
-        return whole, (left, top)
-
-    def _part_of(self, layers: Sequence[RedrawnLayer]) -> PixelRect:
-        """Return the part of the window in which layers are."""
-        boxes = [_pixels(each) for each in layers]
-        window = PixelRect(0, 0, self._page.size.width_px, self._page.size.height_px)
-        around = PixelRect(
-            min(box.left for box in boxes),
-            min(box.top for box in boxes),
-            max(box.right for box in boxes),
-            max(box.bottom for box in boxes),
-        )
-        return window.intersection(around)
 
 
 def _groups(shown: Sequence[RedrawnLayer], page: DrawingPage) -> list[list[RedrawnLayer]]:
@@ -136,14 +101,3 @@ def _area(each: RedrawnLayer, page: DrawingPage) -> Box | None:
 def _pixels(each: RedrawnLayer) -> PixelRect:
     left, top, right, bottom = (edge * each.scale for edge in each.content.ink)
     return PixelRect(floor(left), floor(top), ceil(right), ceil(bottom))
-
-
-def _inside(
-    pixels: Rgba, corner: tuple[int, int], each: RedrawnLayer
-) -> tuple[Rgba, tuple[int, int]] | None:
-    """Return the pixels of one layer, and their corner; None if there are none."""
-    x, y = corner
-    box = _pixels(each)
-    left, top = max(0, box.left - x), max(0, box.top - y)
-    part = pixels[top : max(0, box.bottom - y), left : max(0, box.right - x)]
-    return None if part.size == 0 else (part, (x + left, y + top))

@@ -4,11 +4,12 @@ Every slice is checked against frames that Chromium draws. A slice that fails is
 does depends on the slice alone, so every worker makes the same bytes.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import structlog
@@ -18,6 +19,7 @@ from framekiln.capture.errors import BrowserDied, PageCrashed
 from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.page_session import ConsoleEntry
 from framekiln.compositor.frame_planes import buffer_planes, write_planes
+from framekiln.compositor.picture import rgba_of
 from framekiln.compositor.scene import Scene
 from framekiln.engine.audio_clips import AudioClips, PageAudio
 from framekiln.engine.composed.composer import FrameComposer, page_scene
@@ -30,13 +32,13 @@ from framekiln.engine.composed.errors import (
 from framekiln.engine.composed.page_layers import MotionStates
 from framekiln.engine.composed.proof import check, checked_frames
 from framekiln.engine.film_order import (
-    MIN_COMPOSED_FRAMES,
     FilmLimits,
     FilmOrder,
     PageMethod,
     StillMoment,
+    small_film_reason,
 )
-from framekiln.engine.film_plan import CaptureRecord, FilmDigests, FilmPlan, FilmSlice
+from framekiln.engine.film_plan import CaptureRecord, FilmDigests, FilmPlan, FilmSlice, cut_slices
 from framekiln.engine.page.external_runtime import has_external_runtime
 from framekiln.engine.page.renderer import OnFrame, PageRenderer, open_page_renderer
 from framekiln.engine.tracks import TimelineTrack
@@ -52,6 +54,17 @@ FRAMES_REPEAT: Final = "most of its frames repeat the one before"
 EDGES_RESAMPLED: Final = "it has text or edges that would be softer"
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class _FrameSlice:
+    """The slice of which single frames are shown."""
+
+    slice: FilmSlice
+    scene: Scene | None
+    """None if it is filmed."""
 
 
 class ComposedRenderer:
@@ -74,6 +87,7 @@ class ComposedRenderer:
         self._film = self._film_stack.enter_context(open_film())
         self._composer: FrameComposer | None = None
         self._composed_frames = 0
+        self._frame_slice: _FrameSlice | None = None
         self.plan: FilmPlan = self._film.plan
         self.is_declarative = self._film.is_declarative
         self._obstacle = next(iter(film_obstacles(order, self._film)), None)
@@ -83,6 +97,9 @@ class ComposedRenderer:
     @property
     def next_frame(self) -> int:
         """The first frame that can still be shown."""
+        shown = self._frame_slice
+        if shown is not None and shown.scene is not None:
+            return shown.slice.first_frame
         return self._film.next_frame
 
     @property
@@ -103,18 +120,18 @@ class ComposedRenderer:
         """Write one slice, composed if that is possible and looks right."""
         # A slice after one that differs most often does so, too: see that before it is encoded.
         checks_first = self._has_differed
+        self._frame_slice = None
         self._filmed_reason, self._has_differed = self._obstacle, False
         if self._obstacle is None:
             try:
-                self._compose_again_if_needed(slice_, path, shown, checks_first=checks_first)
+                self._again_with_new_tab(
+                    slice_,
+                    lambda: self._compose(slice_, path, shown, checks_first=checks_first),
+                )
             except (NotComposable, ComposedFramesDiffer) as reason:
                 self._filmed_reason = str(reason)
                 self._has_differed = isinstance(reason, ComposedFramesDiffer)
-                if self._composer is None:
-                    # The page itself cannot be composed, and so none of its slices.
-                    self._obstacle = str(reason)
-                log.info("film.slice_not_composed", slice=slice_.number, reason=str(reason))
-                self._reopen_film(slice_.first_frame)
+                self._refused_slice(slice_, reason, slice_.first_frame)
             else:
                 return
         self._film.render_slice(slice_, path, shown)
@@ -123,9 +140,24 @@ class ComposedRenderer:
         """Return one frame as BGRA."""
         return self._film.render_still(moment)
 
-    def render_frame(self, number: int) -> Pixels:
-        """Return one frame as Chromium draws it: composed frames are checked against those."""
-        return self._film.render_frame(number)
+    def render_frame(self, number: int, *, is_exact: bool = True) -> Pixels:
+        """Return one frame as BGRA; as Chromium draws it, if none of its slice must be exact."""
+        shown = self._frame_slice
+        if shown is None or not shown.slice.first_frame <= number < shown.slice.end_frame:
+            self._frame_slice = None
+            if not is_exact or self._obstacle is not None or not self.is_declarative:
+                return self._film.render_frame(number)
+            shown = self._frame_slice = self._checked_slice(number)
+        if shown.scene is None:
+            return self._film.render_frame(number)
+        assert self._composer is not None, "it has composed the slice"
+        try:
+            with _drawing_failures():
+                shown.scene.show(self._composer.items(number))
+        except LayersNotDrawn as reason:
+            self._frame_slice = self._refused_slice(shown.slice, reason, number)
+            return self._film.render_frame(number)
+        return np.ascontiguousarray(rgba_of(shown.scene.picture)[..., [2, 1, 0, 3]])
 
     def tracks(self) -> tuple[TimelineTrack, ...]:
         """Return the timed elements of the page."""
@@ -158,18 +190,42 @@ class ComposedRenderer:
             has_differed=self._has_differed,
         )
 
-    def _compose_again_if_needed(
-        self, slice_: FilmSlice, path: Path, shown: OnFrame, *, checks_first: bool
-    ) -> None:
+    def _again_with_new_tab(self, slice_: FilmSlice, compose: Callable[[], T]) -> T:
         """Compose a slice; after a failure that may pass, once more with a new tab."""
         try:
-            self._compose(slice_, path, shown, checks_first=checks_first)
+            return compose()
         except LayersNotDrawn as reason:
             log.info("film.layers_drawn_again", slice=slice_.number, reason=str(reason))
             self._layer_stack.close()
             self._composer = None
             self._reopen_film(slice_.first_frame)
-            self._compose(slice_, path, shown, checks_first=checks_first)
+            return compose()
+
+    def _checked_slice(self, number: int) -> _FrameSlice:
+        """Find out whether the slice of a frame is composed, as if the film were made."""
+        slices = cut_slices(self.plan.timeline)
+        slice_ = slices[bisect_right(slices, number, key=lambda each: each.first_frame) - 1]
+
+        def compose() -> Scene:
+            self._reopen_film(slice_.first_frame)
+            composer, checked = self._prepare(slice_)
+            scene = page_scene(self.plan.size)
+            self._check_first(composer, scene, sorted(checked))
+            return scene
+
+        try:
+            return _FrameSlice(slice_, self._again_with_new_tab(slice_, compose))
+        except (NotComposable, ComposedFramesDiffer) as reason:
+            return self._refused_slice(slice_, reason, number)
+
+    def _refused_slice(self, slice_: FilmSlice, reason: Exception, first_frame: int) -> _FrameSlice:
+        """Have a slice filmed, beginning with that frame."""
+        log.info("film.slice_not_composed", slice=slice_.number, reason=str(reason))
+        if self._composer is None:
+            # The page itself cannot be composed, and so none of its slices.
+            self._obstacle = str(reason)
+        self._reopen_film(first_frame)
+        return _FrameSlice(slice_, None)
 
     def _opened_composer(self) -> FrameComposer:
         if self._composer is None:
@@ -182,6 +238,15 @@ class ComposedRenderer:
     def _compose(
         self, slice_: FilmSlice, path: Path, shown: OnFrame, *, checks_first: bool
     ) -> None:
+        composer, checked = self._prepare(slice_)
+        if checks_first:
+            self._check_first(composer, page_scene(self.plan.size), sorted(checked))
+            checked = frozenset()
+        self._encode(composer, slice_, checked, path, shown)
+        self._composed_frames += slice_.frame_count
+
+    def _prepare(self, slice_: FilmSlice) -> tuple[FrameComposer, frozenset[int]]:
+        """Draw the layers of a slice; return also which of its frames are to be checked."""
         with _drawing_failures():
             composer = self._opened_composer()
             states = composer.read(slice_.first_frame, slice_.frame_count)
@@ -189,15 +254,9 @@ class ComposedRenderer:
             raise_if_better_filmed(composer, states, slice_.frame_count)
         with _drawing_failures():
             composer.draw()
-        checked = checked_frames(slice_, states.changes())
-        if checks_first:
-            self._check_first(composer, sorted(checked))
-            checked = frozenset()
-        self._encode(composer, slice_, checked, path, shown)
-        self._composed_frames += slice_.frame_count
+        return composer, checked_frames(slice_, states.changes())
 
-    def _check_first(self, composer: FrameComposer, numbers: Sequence[int]) -> None:
-        scene = page_scene(self.plan.size)
+    def _check_first(self, composer: FrameComposer, scene: Scene, numbers: Sequence[int]) -> None:
         for number in numbers:
             self._film.check_deadline()
             with _drawing_failures():
@@ -286,16 +345,14 @@ def raise_if_better_filmed(composer: FrameComposer, states: MotionStates, frame_
 def film_obstacles(order: FilmOrder, film: PageRenderer) -> tuple[str, ...]:
     """Return why a page has to be filmed, as far as that is known without its layers."""
     is_chosen = order.page_method is not PageMethod.AUTO
-    is_short = film.plan.timeline.frame_count < MIN_COMPOSED_FRAMES
+    small = small_film_reason(film.plan.size, film.plan.timeline.frame_count)
     reasons = (
         (has_external_runtime(order), "it has an external runtime"),
         (film.plan.has_page_audio, "it mixes its own sound"),
         (film.has_waited, "it delayed its first frame"),
         # These run twice, ahead and for the proof: that costs more than drawing saves.
         (not is_chosen and not film.is_declarative, "scripts run while it is filmed"),
-        # Without one, loading the page twice costs about what drawing less saves.
-        (not is_chosen and not film.has_video, "it has no video"),
-        (not is_chosen and is_short, f"it has less than {MIN_COMPOSED_FRAMES} frames"),
+        (not is_chosen and small is not None, small or ""),
         (film.films_scenes, "its slices can be reused one by one"),
     )
     return tuple(reason for is_one, reason in reasons if is_one)

@@ -209,7 +209,7 @@ class LayerRenderer:
         scene.show(self.layer_stack.scene_items(int(number)))
         return np.ascontiguousarray(rgba_of(scene.picture)[..., [2, 1, 0, 3]])
 
-    def render_frame(self, number: int) -> Pixels:
+    def render_frame(self, number: int, *, is_exact: bool = True) -> Pixels:
         """Return one frame of the film as BGRA, on its background."""
         if self._scene is None:
             size, background = self.plan.size, yuv_colour(self.resolved.config.background)
