@@ -358,6 +358,63 @@ def test_a_link_of_another_organization_logs_nobody_out_without_asking(
     assert browser.errors == []
 
 
+@pytest.mark.parametrize("opener", ["link", "user"])
+def test_a_decision_that_comes_too_late_shows_the_one_that_was_made(
+    account: Account, task: Any, opener: str
+) -> None:
+    """Somebody approves it in another tab meanwhile."""
+    with open_tab() as tab:
+        studio = StudioTab(tab, account.url)
+        if opener == "user":
+            studio.open(account.login_link())
+            studio.wait_text("Log out")
+            studio.open(f"/studio/reviews/{task['id']}")
+        else:
+            made = account.http.post(f"/api/v1/pipeline-reviews/{task['id']}/links", json={})
+            studio.open(made.json()["url"])
+        studio.wait("!!document.querySelector('img.review-picture')")
+        assert studio.run("document.querySelector('h1').innerText") == "Review of clip.mp4"
+        studio.press("n")
+        studio.wait("document.querySelectorAll('.review-box').length === 1")
+        path = f"/api/v1/pipeline-reviews/{task['id']}/approve"
+        assert account.http.post(path, json={}).status_code == 200
+        studio.click("Approve with corrections")
+        studio.wait_text("What you have changed here is not part of the decision.")
+        studio.wait("!__find('button', 'Approve')")
+        if opener == "user":
+            studio.wait("!document.querySelector('.review-box')")
+            assert "api key" in studio.run("document.querySelector('[role=status]').innerText")
+        assert studio.errors == []
+    assert stored(account, task)["metadata_patch"] is None
+
+
+def test_a_frame_is_found_by_its_number_and_a_preview_has_no_tint(page: ReviewTab) -> None:
+    number = "document.querySelector('[aria-label=\"Frame number\"]')"
+    for typed, shown in (("20", 20), ("99999", LAST), ("", LAST), ("7", 7)):
+        page.tab.run(f"{number}.select()")
+        page.tab.call("Input.insertText", text=typed)
+        if typed == "":
+            page.tab.call("Input.dispatchKeyEvent", type="keyDown", commands=["delete"])
+        page.key("Enter")
+        page.wait_frame(shown)
+        assert page.tab.run(f"{number}.value") == str(shown)
+    # The keys of the page work again.
+    page.key(".")
+    page.wait_frame(8)
+    page.key("n")
+    page.wait("!!document.querySelector('.review-box.selected')")
+    fill = "getComputedStyle(document.querySelector('.review-box > rect')).fill"
+    assert page.tab.run(fill) != "rgba(0, 0, 0, 0)"
+    page.key("p")
+    page.wait(f"{fill} === 'rgba(0, 0, 0, 0)'")
+    button = "[...document.querySelectorAll('button')].find((it) => it.innerText === 'Preview')"
+    colour = f"getComputedStyle({button}).backgroundColor"
+    pressed = page.tab.run(colour)
+    page.key("p")
+    page.wait(f"{fill} !== 'rgba(0, 0, 0, 0)'")
+    assert page.tab.run(colour) != pressed
+
+
 def test_a_rejection_has_its_reason_and_a_wrong_box_the_message_of_the_service(
     account: Account, task: Any, page: ReviewTab
 ) -> None:

@@ -14,14 +14,19 @@ from tests.support.service import Account
 from tests.support.studio_jobs import (
     IS_GREEN,
     accept,
+    check_menu_stays,
     choose_file,
     edit_the_graph,
     edit_the_template,
+    forbidden_timers,
+    write_what_is_no_json,
+    write_while_disconnected,
 )
 from tests.support.studio_tab import StudioTab, check_page
 
 ROOT = Path(__file__).parents[2]
 CLIP = ROOT / "examples" / "media" / "bunny.mp4"
+SPOKEN = ROOT / "tests" / "support" / "speech" / "austen_0880.flac"
 MAX_FIRST_LOAD_BYTES = 150_000
 PAGES = (
     "/",
@@ -92,9 +97,6 @@ def test_the_first_steps_end_with_a_film(studio: StudioTab, account: Account) ->
     )
 
 
-SPOKEN = ROOT / "tests" / "support" / "speech" / "austen_0880.flac"
-
-
 def test_a_transcript_is_corrected_and_undone(studio: StudioTab, account: Account) -> None:
     studio.open("/studio/files")
     studio.wait_text("Upload files")
@@ -154,6 +156,7 @@ def test_a_mistake_in_a_config_is_shown_at_its_line(studio: StudioTab) -> None:
     studio.wait(
         "!!document.querySelector('.editor').shadowRoot.querySelector('.cm-lint-marker-error')"
     )
+    write_what_is_no_json(studio)
     studio.click("Start again")
     studio.wait("document.querySelector('img.film')?.naturalWidth > 0")
 
@@ -204,14 +207,15 @@ def test_a_table_with_a_wrong_row_is_refused_and_a_right_one_makes_videos(
     studio: StudioTab, account: Account
 ) -> None:
     [template] = account.http.get("/v2/templates").json()["data"]
-    studio.open(f"/studio/templates/{template['id']}")
-    edit_the_template(studio, account, template["id"])
-    choose_file(studio, "rows.csv", f"name\nAda\n{'x' * 31}\n".encode())
-    studio.wait_text("row 2: name: name must be at most 30")
-    choose_file(studio, "rows.csv", b"name\nAda\nGrace\n")
-    studio.wait_text("complete: 100 % of 2 rows")
-    studio.wait("document.querySelectorAll('[aria-label=Rows] .status.good').length === 2")
-    check_page(studio)
+    with forbidden_timers(studio):
+        studio.open(f"/studio/templates/{template['id']}")
+        edit_the_template(studio, account, template["id"])
+        choose_file(studio, "rows.csv", f"name\nAda\n{'x' * 31}\n".encode())
+        studio.wait_text("row 2: name: name must be at most 30")
+        choose_file(studio, "rows.csv", b"name\nAda\nGrace\n")
+        studio.wait_text("complete: 100 % of 2 rows")
+        studio.wait("document.querySelectorAll('[aria-label=Rows] .status.good').length === 2")
+        check_page(studio)
 
 
 def test_an_uploaded_file_is_played_with_its_waveform(studio: StudioTab) -> None:
@@ -362,16 +366,13 @@ def test_names_of_strangers_are_text_and_never_run(studio: StudioTab, account: A
 
 
 def test_lists_follow_the_events_of_the_service(studio: StudioTab, account: Account) -> None:
-    """Without any timer that asks again."""
-    timers = {"source": "window.setInterval = () => { throw new Error('a timer asks'); }"}
-    added = studio.tab.call("Page.addScriptToEvaluateOnNewDocument", **timers)
-    studio.open("/studio/renders")
-    studio.wait("document.querySelectorAll('[aria-label=Renders] a').length > 0")
-    body = {"html": GREEN_PAGE, "duration_ms": 100}
-    render = account.http.post("/api/v1/renders", json=body).json()
-    row = f"document.querySelector('a[href$=\"{render['id']}\"]')?.closest('[role=row], tr')"
-    studio.wait(f"!!{row}?.querySelector('.status.good')")
-    studio.tab.call("Page.removeScriptToEvaluateOnNewDocument", **added)
+    with forbidden_timers(studio):
+        studio.open("/studio/renders")
+        studio.wait("document.querySelectorAll('[aria-label=Renders] a').length > 0")
+        body = {"html": GREEN_PAGE, "duration_ms": 100}
+        render = account.http.post("/api/v1/renders", json=body).json()
+        row = f"document.querySelector('a[href$=\"{render['id']}\"]')?.closest('[role=row], tr')"
+        studio.wait(f"!!{row}?.querySelector('.status.good')")
 
 
 def test_a_lost_connection_is_shown_and_mends_itself(studio: StudioTab, account: Account) -> None:
@@ -381,6 +382,7 @@ def test_a_lost_connection_is_shown_and_mends_itself(studio: StudioTab, account:
     studio.wait_text("The connection to the service is lost")
     account.service.wait_ready()
     studio.wait("!document.body.innerText.includes('The connection to the service is lost')")
+    write_while_disconnected(studio, account)
     studio.errors.clear()  # The browser logs what it could not load.
 
 
@@ -391,6 +393,10 @@ def test_a_page_fits_is_accessible_and_logs_no_error(studio: StudioTab, path: st
         "!!document.querySelector('main h1') && !document.body.innerText.includes('Loading…')"
     )
     check_page(studio)
+
+
+def test_the_menu_stays_while_a_long_page_is_scrolled(studio: StudioTab) -> None:
+    check_menu_stays(studio)
 
 
 def test_details_fit_are_accessible_and_log_no_error(studio: StudioTab, account: Account) -> None:

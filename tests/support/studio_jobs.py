@@ -1,6 +1,8 @@
 """What tests of the studio do on several pages, and on the larger ones."""
 
 import json
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 from tests.support.service import Account
 from tests.support.studio_tab import StudioTab, check_page
@@ -87,6 +89,21 @@ def edit_the_graph(studio: StudioTab) -> None:
     studio.wait("!document.querySelector('[aria-label=Issues]')")
 
 
+@contextmanager
+def added_script(studio: StudioTab, script: str) -> Iterator[None]:
+    """Run a script in each page that is loaded, before its own."""
+    added = studio.tab.call("Page.addScriptToEvaluateOnNewDocument", source=script)
+    try:
+        yield
+    finally:
+        studio.tab.call("Page.removeScriptToEvaluateOnNewDocument", **added)
+
+
+def forbidden_timers(studio: StudioTab) -> AbstractContextManager[None]:
+    """Let no page that is loaded ask the service again and again: it must follow events."""
+    return added_script(studio, "window.setInterval = () => { throw new Error('a timer asks'); }")
+
+
 def choose_file(studio: StudioTab, name: str, content: bytes) -> None:
     """Put a file into the page's file input, as a person who chooses one."""
     studio.wait("!!document.querySelector('input[type=file]')")
@@ -96,3 +113,39 @@ def choose_file(studio: StudioTab, name: str, content: bytes) -> None:
         " const input = document.querySelector('input[type=file]'); input.files = list.files;"
         " input.dispatchEvent(new Event('change', {bubbles: true})); })()"
     )
+
+
+def write_what_is_no_json(studio: StudioTab) -> None:
+    """The editor marks where the text breaks off, although the browser does not say it."""
+    lines = ['{"duration": 3,', ' "layers": [{"type": "text", "text": {"text": "Hi"}},,]', "}"]
+    studio.write("\n".join(lines))
+    marked = "document.querySelector('.editor').shadowRoot.querySelector('.cm-lintRange-error')"
+    studio.wait(f"{marked}?.closest('.cm-line').textContent === {json.dumps(lines[1])}")
+
+
+def write_while_disconnected(studio: StudioTab, account: Account) -> None:
+    """What is written while the api is away is drawn when it is back."""
+    studio.open("/studio/playground")
+    studio.write("<body style='background: rgb(200, 0, 0)'>")
+    studio.wait("document.querySelector('img.film')?.naturalWidth > 0")
+    account.service.kill("framekiln", " api")
+    studio.wait_text("The connection to the service is lost")
+    studio.write('<body style="margin: 0; background: rgb(0, 160, 60)">')
+    account.service.wait_ready()
+    studio.wait(IS_GREEN)
+    assert "TypeError" not in studio.run("document.body.innerText")
+    studio.click("Start again")
+
+
+def check_menu_stays(studio: StudioTab) -> None:
+    """The menu fills the height of the window, before and after a long page is scrolled."""
+    studio.look(height=600)
+    studio.open("/studio/settings")
+    studio.wait("document.documentElement.scrollHeight > innerHeight + 20")
+    stays = """(() => {
+      const {top, bottom} = document.querySelector("nav").getBoundingClientRect();
+      return [top, bottom].join() === [0, innerHeight].join();
+    })()"""
+    assert studio.run(stays)
+    studio.run("scrollTo(0, document.documentElement.scrollHeight)")
+    assert studio.run(f"scrollY > 0 && {stays}")

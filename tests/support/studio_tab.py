@@ -173,4 +173,6 @@ def check_page(studio: StudioTab) -> None:
         has_all = (width == 1440) is not is_dark
         problems = studio.accessibility_problems(() if has_all else ("color-contrast",))
         assert problems == [], (width, is_dark, problems)
-    assert keyboard_problems(studio) == []
+    studio.wait("[...document.querySelectorAll('.editor')].every((each) => each.shadowRoot)")
+    problems = keyboard_problems(studio)
+    assert problems == [], problems

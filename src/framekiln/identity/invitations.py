@@ -125,7 +125,7 @@ class Invitations:
             if found is None:
                 raise _used()
             if found.expires_at <= self._clock.now():
-                raise InvitationExpired("this invitation has expired: ask for another")
+                raise InvitationExpired("this invitation has expired")
             user = await user_store.find_user(connection, found.email)
         return found, user is not None
 
@@ -186,6 +186,4 @@ def invitation_url(public_url: str, token: str) -> str:
 
 
 def _used() -> InvitationNotFound:
-    return InvitationNotFound(
-        "this invitation was used, revoked, or not copied whole: ask for another"
-    )
+    return InvitationNotFound("this invitation was used, revoked, or not copied whole")

@@ -3,6 +3,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { problemOf, request, type Problem } from "../lib/api.ts";
+import { isDisconnected } from "../lib/events.ts";
 import type { Mark } from "../ui/editor.tsx";
 import { ProblemNote, Warnings } from "../ui/parts.tsx";
 import { lineOfPath, markIssues } from "./shared_text.ts";
@@ -43,7 +44,10 @@ export function useFrame(
   const [isDrawing, setDrawing] = useState(false);
   const before = useRef<string | null>(null);
   const text = JSON.stringify(written);
+  const isLost = isDisconnected.value;
   useEffect(() => {
+    // It is drawn when the connection is back.
+    if (isLost) return;
     const abort = new AbortController();
     const run = async (): Promise<void> => {
       setDrawing(true);
@@ -68,7 +72,7 @@ export function useFrame(
       clearTimeout(timer);
       abort.abort();
     };
-  }, [text, atS]);
+  }, [text, atS, isLost]);
   return { frame, problem, isDrawing, atS, setAt };
 }
 

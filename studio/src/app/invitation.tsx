@@ -7,7 +7,7 @@ import { problemOf, request, type Problem, type ResultOf } from "../lib/api.ts";
 import { firstPage } from "../lib/roles.ts";
 import { goTo, pathTo } from "../lib/router.ts";
 import { session } from "../lib/session.ts";
-import { Field, ProblemNote } from "../ui/parts.tsx";
+import { Field, Link, ProblemNote } from "../ui/parts.tsx";
 
 type Opened = ResultOf<"post", "/login/invitation">;
 
@@ -29,6 +29,11 @@ export default function Invitation(): JSX.Element {
       <div class="card stack">
         <h1>Framekiln</h1>
         <ProblemNote problem={refusal} />
+        {refusal && (
+          <p>
+            Those who have joined already can <Link to="/">log in</Link>.
+          </p>
+        )}
         {opened && <Acceptance token={token} opened={opened} />}
         {!opened && !refusal && <p class="quiet">Loading…</p>}
       </div>

@@ -80,6 +80,7 @@ function AllReviews(): JSX.Element {
 function OneReview({ id }: { id: string }): JSX.Element {
   const path = { review_id: id };
   const [decided, setDecided] = useState<Review | null>(null);
+  const [tooLate, setTooLate] = useState<Problem | null>(null);
   const loaded = useLoad(async () => {
     const review = await request("get", "/api/v1/pipeline-reviews/{review_id}", { path });
     const inputs = await request("get", "/api/v1/pipeline-reviews/{review_id}/inputs", { path });
@@ -90,7 +91,7 @@ function OneReview({ id }: { id: string }): JSX.Element {
   }, [id]);
   return (
     <Page
-      title={`Review ${shortId(id)}`}
+      title={`Review of ${loaded.value?.inputs.file.filename ?? shortId(id)}`}
       actions={
         !reviewLink.value && (
           <Link to={pathTo("reviews")} class="button">
@@ -103,11 +104,28 @@ function OneReview({ id }: { id: string }): JSX.Element {
         {({ review: before, ...film }) => {
           const review = decided ?? before;
           // A link ends with the decision.
-          const isShown = !(reviewLink.value && review.status !== "pending");
+          const isOver = review.status !== "pending" || tooLate !== null;
+          const isShown = !(reviewLink.value && isOver);
           return (
             <>
+              {tooLate && (
+                <div class="note bad" role="alert">
+                  <div>{tooLate.message}</div>
+                  <div>What you have changed here is not part of the decision.</div>
+                </div>
+              )}
               {review.status !== "pending" && <Decided review={review} />}
-              {isShown && <Editor review={review} onDecided={setDecided} {...film} />}
+              {isShown && (
+                <Editor
+                  review={review}
+                  onDecided={setDecided}
+                  onClosed={(problem) => {
+                    setTooLate(problem);
+                    if (!reviewLink.value) loaded.reload();
+                  }}
+                  {...film}
+                />
+              )}
               {review.status === "pending" && mayMakeLinks() && <ReviewerLink id={id} />}
             </>
           );

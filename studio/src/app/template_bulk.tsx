@@ -6,12 +6,11 @@ import { useAction } from "../lib/actions.ts";
 import { changesOf } from "../lib/activity.ts";
 import { FramekilnError, request, type ResultOf } from "../lib/api.ts";
 import { percent } from "../lib/format.ts";
-import { useInterval, useLoad } from "../lib/load.ts";
+import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
 import { Facts, Field, Link, Page, ProblemNote, Show, Status } from "../ui/parts.tsx";
 
-const POLL_MS = 1_000;
 const MAX_TABLE_BYTES = 32 << 20;
 
 export function BulkForm({ id, version }: { id: string; version: number }): JSX.Element {
@@ -88,17 +87,10 @@ type Row = ResultOf<"get", "/v2/bulks/{bulk_id}/rows">["data"][number];
 
 export function Bulk({ id }: { id: string }): JSX.Element {
   const path = { bulk_id: id };
-  const changes = changesOf("render");
+  // Also of renders: a row has no video any more when its render is deleted.
+  const changes = changesOf("bulk", "render");
   const loaded = useLoad(() => request("get", "/v2/bulks/{bulk_id}", { path }), [id, changes]);
   const isRunning = loaded.value?.data.status === "running";
-  const [version, setVersion] = useState(0);
-  useInterval(
-    () => {
-      loaded.reload();
-      setVersion(version + 1);
-    },
-    isRunning ? POLL_MS : null,
-  );
   const action = useAction();
   const load = useCallback(
     async (cursor: string | null) => {
@@ -153,8 +145,9 @@ export function Bulk({ id }: { id: string }): JSX.Element {
       <LongList<Row>
         label="Rows"
         columns={["Video", "Row", "Status", "Error"]}
+        isLastLongest
         load={load}
-        version={version + changes}
+        version={changes}
         idOf={(row) => String(row.row)}
         row={(row) => [
           row.video_id ? <Link to={pathTo("videos", row.video_id)}>{row.video_id}</Link> : "—",

@@ -1,6 +1,10 @@
 /** The API of this service, with the session of the browser, and what the pages share of it. */
 
-import { Client, FramekilnError } from "../../../clients/typescript/src/index.ts";
+import {
+  Client,
+  FramekilnError,
+  ServiceUnreachable,
+} from "../../../clients/typescript/src/index.ts";
 import type { Method, PathOf, ResultOf } from "../../../clients/typescript/src/connection.ts";
 
 export { FramekilnError, ServiceUnreachable } from "../../../clients/typescript/src/index.ts";
@@ -31,7 +35,15 @@ export interface Issue {
   message: string;
 }
 
+/** As the browsers call a connection that could not be made, or broke. */
+const NETWORK = /network|fetch|load failed|input stream/i;
+
 export function problemOf(error: unknown): Problem {
+  const isUnreachable = error instanceof ServiceUnreachable && error.status === null;
+  if (isUnreachable || (error instanceof TypeError && NETWORK.test(error.message))) {
+    const message = "The service does not answer. Try again in a moment.";
+    return { message, code: "service_unreachable", field: null, issues: [] };
+  }
   if (error instanceof FramekilnError) {
     const issues = issuesOf(error.details);
     const field = error.details["field"] ?? issues[0]?.path;

@@ -12,12 +12,22 @@ export type Review = ResultOf<"get", "/api/v1/pipeline-reviews/{review_id}">;
 /** The decision that a key has asked for; it is made when the question is answered. */
 export type Asked = "approve" | "reject" | null;
 
+/** The codes of decisions that came too late; a review link ends with its task. */
+const CLOSED = new Set([
+  "review_conflict",
+  "review_expired",
+  "review_not_pending",
+  "link_expired",
+  "link_revoked",
+]);
+
 export function Decision({
   review,
   correction,
   asked,
   onAsked,
   onDecided,
+  onClosed,
   onProblem,
 }: {
   review: Review;
@@ -25,6 +35,8 @@ export function Decision({
   asked: Asked;
   onAsked: (asked: Asked) => void;
   onDecided: (review: Review) => void;
+  /** It can no longer be decided: somebody else was faster, or the time is over. */
+  onClosed: (problem: Problem) => void;
   /** With the place of the wrong annotation in the correction. */
   onProblem: (annotation: number | null) => void;
 }): JSX.Element {
@@ -42,6 +54,7 @@ export function Decision({
       },
       (error: unknown) => {
         const found = problemOf(error);
+        if (CLOSED.has(found.code)) return onClosed(found);
         const place = /annotations[.[](\d+)/.exec(found.field ?? found.message)?.[1];
         setProblem(found);
         setSending(false);

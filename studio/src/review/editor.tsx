@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { ResultOf } from "../lib/api.ts";
+import type { Problem, ResultOf } from "../lib/api.ts";
 import { useDraft } from "../lib/drafts.ts";
 import { duration } from "../lib/format.ts";
 import {
@@ -30,6 +30,7 @@ import {
   type Correction,
   type Item,
 } from "./correction.ts";
+import { Controls } from "./controls.tsx";
 import { Decision, type Asked, type Review } from "./decision.tsx";
 import { Details } from "./details.tsx";
 import { FramePicture } from "./frame_picture.tsx";
@@ -53,11 +54,14 @@ export function Editor({
   inputs,
   frames,
   onDecided,
+  onClosed,
 }: {
   review: Review;
   inputs: ReviewInputs;
   frames: FrameTimes;
   onDecided: (review: Review) => void;
+  /** The decision came too late. */
+  onClosed: (problem: Problem) => void;
 }): JSX.Element {
   const isReadOnly = review.status !== "pending";
   const found = useMemo(() => itemsOf(inputs.outputs), [inputs]);
@@ -255,51 +259,20 @@ export function Editor({
           value={frame}
           onInput={(event) => go(Number(event.currentTarget.value))}
         />
-        <div class="row review-controls">
-          <button type="button" class="primary" onClick={playback.toggle}>
-            {playback.isPlaying ? "Pause" : "Play"}
-          </button>
-          <button type="button" aria-label="Previous frame" onClick={() => go(frame - 1)}>
-            ‹
-          </button>
-          <output class="mono" aria-live="off">
-            {frame} / {frames.count - 1}
-          </output>
-          <button type="button" aria-label="Next frame" onClick={() => go(frame + 1)}>
-            ›
-          </button>
-          <span class="quiet mono">{(span.fromMs / 1000).toFixed(3)} s</span>
-          <button
-            type="button"
-            disabled={history.past.length === 0}
-            onClick={() => setHistory(undo)}
-          >
-            Undo
-          </button>
-          <button
-            type="button"
-            disabled={history.future.length === 0}
-            onClick={() => setHistory(redo)}
-          >
-            Redo
-          </button>
-          <button type="button" aria-pressed={isPreview} onClick={() => setPreview(!isPreview)}>
-            Preview
-          </button>
-          <label class="row">
-            Zoom
-            <select
-              value={zoomStep}
-              onChange={(event) => setZoomStep(Number(event.currentTarget.value))}
-            >
-              {ZOOMS.map((zoom, step) => (
-                <option key={zoom} value={step}>
-                  {100 * zoom} %
-                </option>
-              ))}
-            </select>
-          </label>
-        </div>
+        <Controls
+          frame={frame}
+          frames={frames}
+          isPlaying={playback.isPlaying}
+          isPreview={isPreview}
+          zoomStep={zoomStep}
+          zooms={ZOOMS}
+          onPlay={playback.toggle}
+          onFrame={go}
+          onUndo={history.past.length > 0 ? () => setHistory(undo) : null}
+          onRedo={history.future.length > 0 ? () => setHistory(redo) : null}
+          onPreview={() => setPreview(!isPreview)}
+          onZoom={setZoomStep}
+        />
         <Tracks
           items={tracked}
           frames={frames}
@@ -369,6 +342,10 @@ export function Editor({
             onDecided={(next) => {
               forgetDraft();
               onDecided(next);
+            }}
+            onClosed={(problem) => {
+              forgetDraft();
+              onClosed(problem);
             }}
             onProblem={(place) => {
               const wrong = place === null ? null : correction?.annotations[place];

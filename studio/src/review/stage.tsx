@@ -120,7 +120,7 @@ export function Stage(props: StageProps): JSX.Element {
         )}
         <svg
           ref={overlay}
-          class={isReadOnly ? "review-boxes" : "review-boxes drawable"}
+          class={`review-boxes${isReadOnly ? "" : " drawable"}${isPreview ? " preview" : ""}`}
           viewBox={`0 0 ${size.width} ${size.height}`}
           preserveAspectRatio="none"
           aria-label="Boxes of this frame"

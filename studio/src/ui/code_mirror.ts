@@ -1,8 +1,8 @@
 /** CodeMirror with the settings of the studio. */
 
 import { html } from "@codemirror/lang-html";
-import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
-import { json, jsonParseLinter } from "@codemirror/lang-json";
+import { ensureSyntaxTree, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
+import { json } from "@codemirror/lang-json";
 import { forceLinting, linter, lintGutter, type Diagnostic } from "@codemirror/lint";
 import { Annotation, EditorState, StateEffect } from "@codemirror/state";
 import { basicSetup, EditorView } from "codemirror";
@@ -24,6 +24,8 @@ export interface EditorHandle {
 const SET_BY_PAGE = Annotation.define<true>();
 /** The marks of the service have changed. */
 const MARKED = StateEffect.define<null>();
+
+const MAX_PARSE_MS = 100;
 
 const THEME = EditorView.theme({
   "&": {
@@ -85,14 +87,13 @@ export function openEditor(
   onChange: (value: string) => void,
 ): EditorHandle {
   let known: readonly Mark[] = [];
-  const parse = jsonParseLinter();
   const extensions = [
     basicSetup,
     language === "json" ? json() : html({ extraTags: EXTRA_TAGS }),
     // One source for both: the marks of the service must not replace those of the editor.
     linter(
       (view) => [
-        ...(language === "json" ? parse(view) : []),
+        ...(language === "json" ? jsonErrors(view.state) : []),
         ...known.map((each) => at(view, each)),
       ],
       {
@@ -137,6 +138,26 @@ export function openEditor(
     },
     close: () => view.destroy(),
   };
+}
+
+/** Where a text stops being JSON. Browsers do not say the place for all errors; the parser knows. */
+function jsonErrors(state: EditorState): Diagnostic[] {
+  const { length } = state.doc;
+  if (length === 0) return [];
+  try {
+    JSON.parse(state.doc.toString());
+    return [];
+  } catch (error) {
+    let place = length;
+    ensureSyntaxTree(state, length, MAX_PARSE_MS)?.iterate({
+      enter: ({ type, from }) => {
+        if (type.isError) place = Math.min(place, from);
+      },
+    });
+    const { message } = error as SyntaxError;
+    const from = Math.min(place, length - 1);
+    return [{ from, to: from + 1, message, severity: "error" }];
+  }
 }
 
 function at(view: EditorView, { line, message, severity }: Mark): Diagnostic {

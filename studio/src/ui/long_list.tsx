@@ -15,6 +15,8 @@ export interface ListPage<T> {
 interface Properties<T> {
   label: string;
   columns: readonly string[];
+  /** Whether the texts of the last column are the longest, not those of the first. */
+  isLastLongest?: boolean;
   /** Returns a page; the same function means the same list. */
   load: (cursor: string | null) => Promise<ListPage<T>>;
   idOf: (item: T) => string;
@@ -31,6 +33,7 @@ const MAX_HEIGHT_PX = 620;
 export function LongList<T>({
   label,
   columns,
+  isLastLongest = false,
   load,
   idOf,
   row,
@@ -94,7 +97,7 @@ export function LongList<T>({
         <div class="card quiet">{empty}</div>
       ) : (
         <div
-          class="long-list"
+          class={isLastLongest ? "long-list last-longest" : "long-list"}
           role="table"
           aria-label={label}
           aria-rowcount={next === null ? items.length : -1}
@@ -117,7 +120,10 @@ export function LongList<T>({
                 style={{ transform: `translateY(${(first + index) * ROW_PX}px)` }}
               >
                 {row(item).map((cell) => (
-                  <span role="cell">{cell}</span>
+                  // Long texts are cut off.
+                  <span role="cell" title={typeof cell === "string" ? cell : undefined}>
+                    {cell}
+                  </span>
                 ))}
               </div>
             ))}

@@ -238,7 +238,7 @@ export function Failure({
   return (
     <div class="note bad" role="alert">
       <strong>{of.code}</strong>: {of.message}
-      {of.path && ` (${of.path})`}
+      {of.path && !of.message.includes(of.path) && ` (${of.path})`}
     </div>
   );
 }
