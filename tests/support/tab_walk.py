@@ -4,13 +4,23 @@ from typing import Any, Protocol
 
 MAX_TABS = 300
 _AT_ONCE = 10
+_MAX_WALKS = 20
 
 # What had the focus is looked at when the next key is pressed: then it has been scrolled to.
 _BEGIN = """
 (() => {
   const reached = new Set();
   const unseen = [];
-  const walk = { reached, unseen, first: null, now: null, look: "", isOver: false };
+  const toReach = () => [...document.querySelectorAll("a[href], button, input, select, textarea,"
+    + " summary, audio[controls], video[controls], [tabindex], [contenteditable], [role=button],"
+    + " [role=slider], [role=checkbox], [role=menuitem], [role=option], .editor")]
+    .filter((each) => each.checkVisibility() && !each.disabled
+      // Arrow keys go to the other tabs of a row, Page Up and Page Down to other keyframes.
+      && !each.matches("[aria-hidden=true], [role=tab][aria-selected=false],"
+        + " .review-diamond ~ .review-diamond"));
+  const before = toReach();
+  const walk = { reached, unseen, toReach, before, isOver: false };
+  Object.assign(walk, { first: null, now: null, look: "" });
   const innermost = () => {
     let found = document.activeElement;
     while (found?.shadowRoot?.activeElement) found = found.shadowRoot.activeElement;
@@ -49,6 +59,9 @@ _BEGIN = """
     walk.now = null;
   };
   document.activeElement?.blur();
+  // Text and pictures that come late push what has the focus out of view.
+  const shape = () => `${document.body.innerHTML} ${document.documentElement.scrollHeight}`;
+  Object.assign(walk, { shape, shapeBefore: shape() });
   const listeners = [["keydown", onKey], ["focusin", onFocus], ["focusout", onBlur]];
   for (const [name, listen] of listeners) window.addEventListener(name, listen, true);
   walk.end = () => {
@@ -60,18 +73,16 @@ _BEGIN = """
 """
 _END = """
 (() => {
-  const { reached, unseen, isOver, end } = __walk;
+  const { reached, unseen, toReach, before, shape, shapeBefore, isOver, end } = __walk;
   const last = document.activeElement?.outerHTML.slice(0, 200);
   end();
-  const missed = [...document.querySelectorAll("a[href], button, input, select, textarea, summary,"
-    + " audio[controls], video[controls], [tabindex], [contenteditable], [role=button],"
-    + " [role=slider], [role=checkbox], [role=menuitem], [role=option], .editor")]
-    .filter((each) => each.checkVisibility() && !each.disabled && !reached.has(each)
-      // Arrow keys go to the other tabs of a row, Page Up and Page Down to other keyframes.
-      && !each.matches("[aria-hidden=true], [role=tab][aria-selected=false],"
-        + " .review-diamond ~ .review-diamond"))
+  const after = toReach();
+  const hasChanged = shape() !== shapeBefore || after.length !== before.length
+    || after.some((each, index) => each !== before[index]);
+  const missed = after.filter((each) => !reached.has(each))
     .map((each) => `is never reached: ${each.outerHTML.slice(0, 200)}`);
-  return [...(isOver ? [] : [`keeps the focus: ${last}`]), ...missed, ...unseen];
+  const problems = [...(isOver ? [] : [`keeps the focus: ${last}`]), ...missed, ...unseen];
+  return { problems, hasChanged };
 })()
 """
 
@@ -85,12 +96,20 @@ class WalkedPage(Protocol):
 
 
 def keyboard_problems(page: WalkedPage) -> list[str]:
-    """Press Tab until the focus is where it began; return what is wrong on the way."""
-    page.run(_BEGIN)
-    for _ in range(MAX_TABS // _AT_ONCE):
-        for _ in range(_AT_ONCE):
-            page.press("Tab", windowsVirtualKeyCode=9)
-        if page.run("__walk.isOver"):
+    """Press Tab until the focus is where it began; return what is wrong on the way.
+
+    A walk beside which the page has changed is made again: the focus had passed by before, or was
+    pushed out of view.
+    """
+    for _ in range(_MAX_WALKS):
+        page.run(_BEGIN)
+        for _ in range(MAX_TABS // _AT_ONCE):
+            for _ in range(_AT_ONCE):
+                page.press("Tab", windowsVirtualKeyCode=9)
+            if page.run("__walk.isOver"):
+                break
+        found = page.run(_END)
+        if not (found["problems"] and found["hasChanged"]):
             break
-    found: list[str] = page.run(_END)
-    return found
+    problems: list[str] = found["problems"]
+    return problems
