@@ -60,7 +60,7 @@ GROUPS: Final = {
     ),
 }
 """Files of tests/e2e whose tests use the same service, one after the other in one process."""
-SLOWEST_FIRST = (*GROUPS, "tests/e2e/", "tests/contract/", "tests/unit/")
+SLOWEST_FIRST = (*GROUPS, "tests/e2e/", "tests/contract/", "tests/fuzz/", "tests/unit/")
 """Beginnings of names of groups. Nobody should wait for a long group alone at the end."""
 SERVICE_FIXTURES = {"shared_service", "killable_service"}
 
@@ -114,7 +114,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Take what all tests share out of the garbage collector's sight: it stays until the end."""
-    gc.collect()
+    # Not after a collection: it takes half a second in each process, and finds little.
     gc.freeze()
 
 

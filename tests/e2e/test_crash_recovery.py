@@ -5,8 +5,9 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
@@ -42,6 +43,8 @@ BOXES = [tuple(level * on for on in each) for level in range(255, 192, -1) for e
 # Whoever takes a slice counts its fence up.
 TAKEN = "SELECT render_id, number, fence FROM render_slice WHERE status = 'taken'"
 LOOK_EVERY_S = 0.02
+LOOKS_BETWEEN_QUESTIONS = 25
+Database = psycopg.Connection[tuple[Any, ...]]
 
 
 class Interrupter:
@@ -57,27 +60,32 @@ class Interrupter:
         workers = self._service.wait_for(
             lambda: self._service.find_processes(*VICTIMS["render worker"]), "no render worker"
         )
-        while not self._kill_at_work(workers[0], victim):
-            if is_over():
-                return False
-            time.sleep(LOOK_EVERY_S)
+        # One connection for all looks: each new one costs both sides more than the look itself.
+        database = psycopg.connect(self._conninfo, autocommit=True)
+        with closing(database):
+            for number in count(1):
+                if self._kill_at_work(workers[0], victim, database):
+                    break
+                # Asked seldom: an answer of the service costs more than a hundred looks.
+                if number % LOOKS_BETWEEN_QUESTIONS == 0 and is_over():
+                    return False
+                time.sleep(LOOK_EVERY_S)
         self._service.wait_ready()
         return True
 
-    def _kill_at_work(self, worker: int, victim: str) -> bool:
-        if not self._new_slices():
+    def _kill_at_work(self, worker: int, victim: str, database: Database) -> bool:
+        if not self._new_slices(database):
             return False
         # While the only worker stands still, what it is at stays unfinished.
         with standing_still(worker):
-            hit = self._new_slices()
+            hit = self._new_slices(database)
             if hit:
                 self._service.kill(*VICTIMS[victim])
         self._seen |= hit
         return bool(hit)
 
-    def _new_slices(self) -> set[tuple[Any, ...]]:
-        with psycopg.connect(self._conninfo) as database:
-            return {*database.execute(TAKEN)} - self._seen
+    def _new_slices(self, database: Database) -> set[tuple[Any, ...]]:
+        return {*database.execute(TAKEN)} - self._seen
 
 
 @contextmanager

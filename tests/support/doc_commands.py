@@ -40,8 +40,11 @@ def shell_blocks(page: Path) -> list[ShellBlock]:
 
 def type_commands(script: str, account: Account, folder: Path) -> str:
     """Type commands into one shell; return what it printed."""
+    script = script.replace("http://127.0.0.1:8080", account.url)
+    # Each look is a process that imports a client: half a second of what the others wait for.
+    script = script.replace("do sleep 1; done", "do sleep 4; done")
     typed = subprocess.run(
-        ["bash", "-c", _START + script.replace("http://127.0.0.1:8080", account.url)],
+        ["bash", "-c", _START + script],
         cwd=folder,
         env={
             **os.environ,
