@@ -63,7 +63,7 @@ class Framekiln(Tool):
     """This project, by its command line."""
 
     name = "Framekiln"
-    method = "filmed"
+    method = "auto"
 
     def install(self) -> str:
         """It is installed; render one short film so that its files are in memory."""
