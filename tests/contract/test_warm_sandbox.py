@@ -174,9 +174,12 @@ async def test_a_child_started_while_paused_stays_paused(
     folder = Path(tempfile.mkdtemp(dir=warm.folders.work))
     pause_switch = PauseSwitch()
     pause_switch.pause()
-    order = ConfinedOrder(f"{TASKS}:add", {"numbers": [1]}, LIMITS, folder)
+    # One that cannot end before it is stopped.
+    order = ConfinedOrder(f"{TASKS}:wait_for", {"name": "go"}, LIMITS, folder)
     running = asyncio.create_task(run_warm(warm, order, pause_switch=pause_switch))
     await wait_until_stopped(zygotes)
+    (folder / "go").touch()
+    assert states_of_leaves(zygotes()) == {"T"}
     assert not running.done()
     pause_switch.resume()
-    assert await running == {"sum": 1}
+    assert await running == {"found": True}
