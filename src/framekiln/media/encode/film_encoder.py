@@ -22,6 +22,7 @@ from typing import Final
 import av
 import numpy as np
 from av.codec.context import Flags
+from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.reformatter import Interpolation, VideoReformatter
 from av.video.stream import VideoStream
@@ -31,6 +32,8 @@ from framekiln.kit.cancellation import CHECK_EVERY_S, check_cancelled
 from framekiln.media.decode.frame_converter import EXACT_SCALING
 from framekiln.media.decode.frame_properties import plane_of, planes_of
 from framekiln.media.encode.codecs import EncoderEffort, VideoCoding, encoder_options
+from framekiln.media.encode.h264_slices import StreamFormat
+from framekiln.media.encode.skipped_frames import FrameSchedule, FrameType, SkippedFrames
 from framekiln.pixels.conversion import bgra_to_yuv420
 
 Pixels = NDArray[np.uint8]
@@ -164,16 +167,15 @@ class FilmEncoder:
             stream = container.add_stream(settings.coding.codec, rate=settings.fps)
             assert isinstance(stream, VideoStream)
             configure_video(stream.codec_context, settings)
-            for number, picture in enumerate(self._pictures()):
-                picture.pts = number
-                picture.time_base = 1 / settings.fps
-                container.mux(stream.encode(picture))
+            frames = _EncodedFrames(stream, settings)
+            for picture, is_repeat in self._pictures():
+                container.mux(frames.add(picture, is_repeat=is_repeat))
             # Frames that the encoder still holds back take seconds, and nobody wants them.
             if not self._is_abandoned:
-                container.mux(stream.encode(None))
+                container.mux(frames.end())
 
-    def _pictures(self) -> Iterator[VideoFrame]:
-        """Yield incoming frames until the end signal."""
+    def _pictures(self) -> Iterator[tuple[VideoFrame, bool]]:
+        """Yield incoming frames until the end signal, and whether they repeat the one before."""
         picture: VideoFrame | None = None
         held: Pixels | None = None
         reformatter = VideoReformatter()
@@ -188,7 +190,7 @@ class FilmEncoder:
                 # Planes are encoded in place, and may be repeated.
                 held = item
             assert picture is not None, "the first frame cannot be a repetition"
-            yield picture
+            yield picture, item is _Signal.REPEAT
 
     def _convert(self, reformatter: VideoReformatter, pixels: Pixels) -> VideoFrame:
         settings = self._settings
@@ -224,6 +226,57 @@ class FilmEncoder:
             # Copied: without a copy PyAV assumes that every height is a multiple of four.
             return VideoFrame.from_ndarray(pixels, format=self._layout.value)
         return VideoFrame.from_numpy_buffer(pixels, format=self._layout.value)
+
+
+class _EncodedFrames:
+    """The packets of a stream; most frames that repeat the one before bypass the encoder.
+
+    All go through it if the bit rate is given: it keeps to it by counting frames.
+    """
+
+    def __init__(self, stream: VideoStream, settings: VideoSettings) -> None:
+        self._stream = stream
+        context = stream.codec_context
+        context.open(strict=False)
+        # Skipped frames are decoded after the reference behind them, as only B-frames may be.
+        may_skip = _may_skip(settings) and context.has_b_frames
+        format_ = StreamFormat.read(context.extradata or b"") if may_skip else None
+        self._schedule = FrameSchedule.of(format_, keyframe_every=context.gop_size)
+        self._skipped = format_ and SkippedFrames(stream, format_, self._schedule)
+        self._encoded = 0
+        self._last: VideoFrame | None = None
+
+    def add(self, picture: VideoFrame, *, is_repeat: bool) -> "list[Packet[VideoStream]]":
+        """Append a frame; return the packets that are complete."""
+        number = self._schedule.frame_count
+        packets: list[Packet[VideoStream]] = []
+        for place, frame_type in self._schedule.add(is_repeat=is_repeat):
+            packets += self._encode(picture if place == number else self._last, frame_type)
+        self._last = picture
+        return packets
+
+    def end(self) -> "list[Packet[VideoStream]]":
+        """Return all other packets."""
+        packets: list[Packet[VideoStream]] = []
+        for _, frame_type in self._schedule.end():
+            packets += self._encode(self._last, frame_type)
+        return [*packets, *self._encode(None, FrameType.ANY)]
+
+    def _encode(
+        self, picture: VideoFrame | None, frame_type: FrameType
+    ) -> "list[Packet[VideoStream]]":
+        """Give the encoder its next frame, or none at the end."""
+        if picture is not None:
+            picture.pts = self._encoded
+            picture.time_base = self._stream.codec_context.time_base
+            picture.pict_type = frame_type.value
+            self._encoded += 1
+        packets = self._stream.encode(picture)
+        return [*self._skipped.complete(packets)] if self._skipped else packets
+
+
+def _may_skip(settings: VideoSettings) -> bool:
+    return settings.coding is VideoCoding.H264 and settings.bits_per_s is None
 
 
 def _deepened(frame: VideoFrame, wanted: str) -> VideoFrame:
