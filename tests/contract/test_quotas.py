@@ -129,6 +129,13 @@ class TestQueuedJobs:
         with pytest.raises(QuotaExceeded):
             await waiting
 
+    async def test_of_many_requests_at_once_none_is_too_many(self, org: AppHarness) -> None:
+        await set_limit(org, Quota.QUEUED_JOBS, 3)
+        answers = await asyncio.gather(*(org.client.post(RENDERS, json=RENDER) for _ in range(8)))
+        statuses = sorted(answer.status_code for answer in answers)
+        assert statuses == [201] * 3 + [429] * 5
+        assert (await usage(org, Quota.QUEUED_JOBS))["used"] == 3
+
     async def wait_for_a_waiting_check(self, org: AppHarness) -> None:
         query = """
             SELECT EXISTS (
@@ -154,6 +161,35 @@ class TestQueuedJobs:
             await services.quotas.check(first, organization_id, Quota.QUEUED_JOBS)
             await second.execute("SET LOCAL lock_timeout = '1ms'")
             await quotas.check(second, organization_id, Quota.QUEUED_JOBS)
+
+
+@pytest.mark.parametrize("film_ms", [0, MINUTE_MS, MINUTE_MS + 1, 2 * MINUTE_MS, 2 * MINUTE_MS + 1])
+@pytest.mark.parametrize("byte_count", [0, 9, 10, 11])
+async def test_the_condition_of_a_statement_agrees_with_the_check(
+    org: AppHarness, film_ms: int, byte_count: int
+) -> None:
+    organization_id, quotas = await id_of(org), org.services.quotas
+    names = (Quota.QUEUED_JOBS, Quota.RENDER_MINUTES, Quota.STORED_BYTES)
+    await set_limit(org, Quota.RENDER_MINUTES, 2)
+    await set_limit(org, Quota.STORED_BYTES, 10)
+    condition = quotas.allowing(organization_id, *names)
+    async with org.services.database.transaction() as connection:
+        await quotas.record(connection, organization_id, Quota.RENDER_MINUTES, film_ms)
+        if byte_count:
+            await connection.execute(
+                "INSERT INTO stored_change VALUES (%s, %s)", (organization_id, byte_count)
+            )
+        cursor = await connection.execute(
+            f"SELECT {condition.text} AS is_allowed",
+            condition.parameters,
+        )
+        row = await cursor.fetchone()
+        try:
+            await quotas.check(connection, organization_id, *names)
+        except QuotaExceeded:
+            assert row == {"is_allowed": False}
+        else:
+            assert row == {"is_allowed": True}
 
 
 class TestRenderMinutes:

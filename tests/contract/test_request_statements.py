@@ -38,15 +38,28 @@ def _statements(trace: str) -> Iterator[str]:
             yield text[0].strip(' "')
 
 
-async def test_creating_a_render_takes_three_statements_in_a_transaction(
+async def test_creating_a_render_takes_one_statement(app: AppHarness, tmp_path: Path) -> None:
+    # It checks all quotas, inserts the render with its job, and finds no subscribers.
+    org = await app.other_organization()
+    await org.create(**RENDER)
+    with traced(org, tmp_path / "trace") as statements:
+        await org.create(**RENDER)
+    assert statements.count("") == 1
+    assert "BEGIN" not in statements
+
+
+async def test_a_render_somebody_is_told_of_takes_a_transaction(
     app: AppHarness, tmp_path: Path
 ) -> None:
-    # All quotas are checked, the render is inserted with its job, and subscribers are found.
-    await app.create(**RENDER)
-    with traced(app, tmp_path / "trace") as statements:
-        await app.create(**RENDER)
-    begun = statements.index("BEGIN")
-    assert statements[begun : statements.index("COMMIT") + 1] == ["BEGIN", "", "", "", "COMMIT"]
+    org = await app.other_organization()
+    new = {"url": "https://receiver.example/hook", "events": ["render.created"]}
+    (await org.client.post("/api/v1/webhooks", json=new)).raise_for_status()
+    await org.create(**RENDER)
+    with traced(org, tmp_path / "trace") as statements:
+        await org.create(**RENDER)
+    begun, ended = statements.index("BEGIN"), statements.index("COMMIT")
+    # After all quotas, the render with its job, and its subscribers comes what they are told.
+    assert statements[begun + 1 : ended].count("") > 3
 
 
 async def test_reading_a_render_takes_one_statement(app: AppHarness, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Final
 import structlog
 
 from framekiln.audit.log import record
+from framekiln.db.condition import Condition
 from framekiln.db.pool import Connection, Database
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import OrganizationId
@@ -67,6 +68,14 @@ class Quotas:
         for each in await self._find(connection, organization_id, quotas, is_check=True):
             adding = adding_bytes if each.quota is Quota.STORED_BYTES else 0
             self._check(organization_id, each, adding)
+
+    def allowing(self, organization_id: OrganizationId, *quotas: Quota) -> Condition:
+        """Return the condition under which `check` raises nothing, for a statement that inserts.
+
+        It locks like `check`. It is no part of an error: who needs one calls `check`.
+        """
+        since = self._clock.now() - WINDOW
+        return store.allowing(organization_id, quotas, defaults=self._defaults, since=since)
 
     async def record(
         self, connection: Connection, organization_id: OrganizationId, quota: Quota, amount: int

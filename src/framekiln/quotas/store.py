@@ -6,6 +6,7 @@ from datetime import date, datetime
 
 from psycopg.types.json import Jsonb
 
+from framekiln.db.condition import Condition
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import OrganizationId
 from framekiln.quotas.model import DailyAmount, Limits, Quota
@@ -45,6 +46,26 @@ async def find_usage(
         StoredUsage(Quota(row["quota"]), row["used"], row["most"], row["first_hour"])
         for row in await cursor.fetchall()
     ]
+
+
+def allowing(
+    organization_id: OrganizationId, quotas: Sequence[Quota], *, defaults: Limits, since: datetime
+) -> Condition:
+    """Return the check of `find_usage` as a condition: none of the quotas is used up."""
+    known = {quota: amount for quota in quotas if (amount := defaults[quota]) is not None}
+    return Condition(
+        """
+        (SELECT coalesce(bool_and(most > CASE quota
+            WHEN 'render_minutes' THEN ceil(used / 60000.0) ELSE used END), true)
+        FROM quota_usage(%(quota_owner)s, %(quotas)s, %(quota_defaults)s, %(quota_since)s, true))
+        """,
+        {
+            "quota_owner": organization_id,
+            "quotas": [str(quota) for quota in quotas],
+            "quota_defaults": Jsonb(known),
+            "quota_since": since,
+        },
+    )
 
 
 async def find_limits(

@@ -6,14 +6,17 @@ Both happen in the transaction of the state change.
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from framekiln.db.condition import Condition
 from framekiln.db.pool import Connection
 from framekiln.kit.clock import iso
+from framekiln.kit.ids import ApiKeyId, OrganizationId
 from framekiln.renders.model import Render, RenderStatus
 from framekiln.renders.output import container_of
 from framekiln.webhooks.model import Event
 from framekiln.webhooks.outbox import Outbox
 
 RenderListener = Callable[[Connection, Render], Awaitable[None]]
+"""Called when a render has ended."""
 
 _TOPICS: Final = {
     RenderStatus.CREATED: "render.created",
@@ -44,8 +47,9 @@ class RenderEvents:
         is_taken_over = before is RenderStatus.RECOVERING and not render.status.is_terminal
         if render.status == before or is_taken_over:
             return
-        for listener in self._listeners:
-            await listener(connection, render)
+        if render.status.is_terminal:
+            for listener in self._listeners:
+                await listener(connection, render)
         topic = _TOPICS.get(render.status)
         if topic is not None:
             event = Event(
@@ -56,6 +60,13 @@ class RenderEvents:
                 data=render_summary(render, base_url=self._base_url),
             )
             await self._outbox.record(connection, event)
+
+    def not_awaited(
+        self, organization_id: OrganizationId, api_key_id: ApiKeyId | None
+    ) -> Condition:
+        """Return the condition under which nothing has to be recorded of a new render."""
+        topic = _TOPICS[RenderStatus.CREATED]
+        return self._outbox.without_subscribers(organization_id, api_key_id, topic)
 
 
 def render_summary(render: Render, *, base_url: str) -> dict[str, Any]:

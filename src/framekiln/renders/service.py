@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -151,21 +152,32 @@ class Renders:
         also_write: WriteWithRender | None = None,
     ) -> Render:
         """Insert a render whose blobs are stored, and queue its job, in one transaction."""
-        organization_id = caller.organization.id
+        organization_id, api_key_id = caller.organization.id, caller.api_key_id
         key, data_at = _composition_keys(caller, render_id, new, has_data=has_data)
+        insert = partial(
+            store.insert,
+            render_id=render_id,
+            request=new,
+            organization_id=organization_id,
+            api_key_id=api_key_id,
+            source_key=key,
+            data_key=data_at,
+            job=film_job(organization_id, render_id) if has_composition else None,
+            now=self._clock.now(),
+        )
+        if also_write is None:
+            # Most renders take one statement, which is a transaction by itself.
+            conditions = [
+                self._quotas.allowing(organization_id, *_LIMITING_RENDERS),
+                self._events.not_awaited(organization_id, api_key_id),
+            ]
+            async with self._database.connection() as connection:
+                render = await insert(connection, conditions=conditions)
+            if render is not None:
+                return render
         async with self._database.transaction() as connection:
             await self._quotas.check(connection, organization_id, *_LIMITING_RENDERS)
-            render = await store.insert(
-                connection,
-                render_id,
-                new,
-                organization_id=organization_id,
-                api_key_id=caller.api_key_id,
-                source_key=key,
-                data_key=data_at,
-                job=film_job(organization_id, render_id) if has_composition else None,
-                now=self._clock.now(),
-            )
+            render = await insert(connection)
             assert render is not None, "its id is new"
             if also_write is not None:
                 await also_write(connection, render)

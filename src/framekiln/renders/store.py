@@ -1,5 +1,6 @@
 """The SQL of renders."""
 
+from collections import ChainMap
 from collections.abc import Sequence
 from datetime import datetime
 from fractions import Fraction
@@ -7,6 +8,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from framekiln.db.condition import Condition
 from framekiln.db.newest_rows import NewestPage, list_newest_rows
 from framekiln.db.pool import Connection
 from framekiln.jobs.failures import Failure
@@ -38,21 +40,26 @@ async def insert(  # noqa: PLR0913 - one column each
     now: datetime,
     job: NewJob | None,
     data_key: str | None = None,
+    conditions: Sequence[Condition] = (),
 ) -> Render | None:
-    """Insert a render in its first state and queue its job; do nothing if the id exists."""
+    """Insert a render in its first state and queue its job.
+
+    Do nothing if the id exists or a condition does not hold.
+    """
     cursor = await connection.execute(
         f"""
         INSERT INTO render (id, organization_id, api_key_id, status, md5, metadata, source_key,
             source_kind, source_digest, is_bundle, asked_width_px, asked_height_px, asked_fps,
             asked_duration_ms, output, slice_ms, created_at, expires_at, request_warnings,
             data_key)
-        VALUES (%(id)s, %(organization_id)s, %(api_key_id)s, 'created', %(md5)s, %(metadata)s,
+        SELECT %(id)s, %(organization_id)s, %(api_key_id)s, 'created', %(md5)s, %(metadata)s,
             %(source_key)s, %(source_kind)s, %(source_digest)s, %(is_bundle)s, %(width_px)s,
             %(height_px)s, %(fps)s, %(duration_ms)s, %(output)s, %(slice_ms)s, %(now)s,
-            %(expires_at)s, %(request_warnings)s, %(data_key)s)
+            %(expires_at)s, %(request_warnings)s, %(data_key)s
+        WHERE {" AND ".join(["true", *(each.text for each in conditions)])}
         ON CONFLICT (id) DO NOTHING
         RETURNING *, {DEFER_JOBS}
-        """,  # noqa: S608 -- a constant
+        """,
         {
             "id": render_id,
             "organization_id": organization_id,
@@ -74,6 +81,7 @@ async def insert(  # noqa: PLR0913 - one column each
             "request_warnings": Jsonb(request.warnings),
             "data_key": data_key,
             "jobs": job_rows([] if job is None else [job]),
+            **ChainMap(*(dict(each.parameters) for each in conditions)),
         },
     )
     row = await cursor.fetchone()

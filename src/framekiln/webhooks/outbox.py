@@ -8,10 +8,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from framekiln.db.condition import Condition
 from framekiln.db.pool import Connection
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
-from framekiln.kit.ids import new_uuid
+from framekiln.kit.ids import ApiKeyId, OrganizationId, new_uuid
 from framekiln.webhooks.jobs import send_job
 from framekiln.webhooks.model import DeliveryId, Event, EventId, Subscription
 from framekiln.webhooks.stores import delivery as delivery_store
@@ -36,6 +37,14 @@ class Outbox:
         )
         if subscribers:
             await self.send_to(connection, subscribers, event)
+
+    def without_subscribers(
+        self, organization_id: OrganizationId, api_key_id: ApiKeyId | None, topic: str
+    ) -> Condition:
+        """Return the condition under which `record` queues nothing."""
+        return subscription_store.without_subscribers(
+            organization_id, api_key_id, patterns=patterns_for(topic)
+        )
 
     async def send_to(
         self, connection: Connection, subscriptions: Sequence[Subscription], event: Event

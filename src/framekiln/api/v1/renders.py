@@ -59,8 +59,9 @@ async def create_render(request: Request, caller: AuthenticatedCaller) -> Create
             connection, render, destinations, resource_id=str(render.id)
         )
 
+    also_write = add_destinations if destinations else None
     return CreatedRender.of(
-        await services.renders.create(caller, new, source, data=data, also_write=add_destinations)
+        await services.renders.create(caller, new, source, data=data, also_write=also_write)
     )
 
 

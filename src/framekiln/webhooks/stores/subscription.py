@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from framekiln.db.condition import Condition
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import ApiKeyId, OrganizationId
 from framekiln.webhooks.model import (
@@ -203,6 +204,24 @@ async def find_subscribers(
         (organization_id, api_key_id, list(patterns)),
     )
     return [subscription_of(row) for row in await cursor.fetchall()]
+
+
+def without_subscribers(
+    organization_id: OrganizationId, api_key_id: ApiKeyId | None, *, patterns: Sequence[str]
+) -> Condition:
+    """Return the condition that `find_subscribers` finds none."""
+    return Condition(
+        """
+        NOT EXISTS (SELECT FROM webhook_subscription
+            WHERE organization_id = %(event_owner)s AND events && %(event_patterns)s
+                AND (api_key_id IS NULL OR api_key_id = %(event_key)s))
+        """,
+        {
+            "event_owner": organization_id,
+            "event_key": api_key_id,
+            "event_patterns": list(patterns),
+        },
+    )
 
 
 async def insert_event(  # noqa: PLR0913 - one column each
