@@ -1,6 +1,7 @@
 """The pool, the migrations and the notifications, on a real PostgreSQL that really crashes."""
 
 import asyncio
+import json
 import multiprocessing
 import os
 import signal
@@ -53,6 +54,24 @@ class TestPool:
             async with database.connection() as connection:
                 rows = await (await connection.execute("SELECT text FROM note")).fetchall()
         assert rows == [{"text": "kept"}]
+
+    async def test_json_is_read_as_python_reads_it(self, conninfo: str) -> None:
+        values = [
+            {"a": [None, True, "", "\u2028 \U0001f600 \\ \""], "a.b": {"": {}}},
+            [0, -1, 2**63, -(10**30), 0.1, 1e-320, 1.7976931348623157e308, 1 / 3, -0.0],
+            "text",
+            None,
+        ]
+        # The server writes 1e+22 as digits, and 1.50 as it was.
+        texts = [*(json.dumps(value) for value in values), "[1e22, 1.50, 1e-7, 12345678901.5]"]
+        async with open_database(conninfo) as database, database.connection() as connection:
+            for text in texts:
+                cursor = await connection.execute(
+                    "SELECT %s::jsonb AS read, %s::jsonb::text AS written", (text, text)
+                )
+                row = await cursor.fetchone()
+                assert row is not None
+                assert repr(row["read"]) == repr(json.loads(row["written"]))
 
     async def test_times_are_read_in_utc_whatever_the_server_is_set_to(self, conninfo: str) -> None:
         name = conninfo_to_dict(conninfo)["dbname"]

@@ -13,7 +13,9 @@ from contextlib import asynccontextmanager, contextmanager
 
 import psycopg
 from psycopg.rows import DictRow, dict_row
+from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
+from pydantic_core import from_json
 
 from framekiln.db.conninfo import complete_conninfo
 from framekiln.kit.errors import Unavailable
@@ -58,7 +60,7 @@ class Database:
             kwargs={"autocommit": True, "row_factory": dict_row},
             min_size=1,
             max_size=self._max_connections,
-            configure=_read_times_in_utc,
+            configure=_configure,
             reconnect_timeout=RECONNECT_TIMEOUT_S,
             open=False,
         )
@@ -118,8 +120,12 @@ class Database:
         return True
 
 
-async def _read_times_in_utc(connection: _PooledConnection) -> None:
-    """Read times in UTC, whatever the server's setting, so that they are written alike."""
+async def _configure(connection: _PooledConnection) -> None:
+    """Read times in UTC, whatever the server's setting, so that they are written alike.
+
+    And read JSON with pydantic's parser, which takes a fifth of the time of Python's.
+    """
+    set_json_loads(from_json, connection)
     await connection.execute("SET TIME ZONE 'UTC'")
 
 
