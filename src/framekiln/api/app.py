@@ -117,6 +117,8 @@ def create_app(services: "Services") -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        # Nothing sets a provider up, and looking for one costs each request.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.services = services
     app.state.metrics = Metrics()

@@ -89,6 +89,9 @@ def warnings_of(request: Request) -> list[str]:
 
 def _unknown_in(value: Any, kind: Any, path: str) -> Iterator[str]:
     """Yield a warning for each field that the type of its object does not have."""
+    if not isinstance(value, dict | list):
+        # Nothing else has fields, and looking through unions takes time.
+        return
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         if isinstance(value, dict):
             yield from _unknown_of_model(value, kind, path)

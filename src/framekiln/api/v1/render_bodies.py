@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
@@ -96,6 +96,9 @@ class RenderOutput(BaseModel):
         return value
 
 
+_MP4_OUTPUT: Final = RenderOutput()
+
+
 class CreateRender(RequestBody):
     """The body of POST /api/v1/renders."""
 
@@ -130,7 +133,7 @@ class CreateRender(RequestBody):
         self, *, expires_at: datetime | None, warnings: Sequence[str] = ()
     ) -> RenderRequest:
         """Return the request, or raise when a field does not fit the output format."""
-        output = (self.output or RenderOutput()).as_format(self.preset)
+        output = (self.output or _MP4_OUTPUT).as_format(self.preset)
         if isinstance(output, FilmFormat):
             self._check_mp4()
         return RenderRequest(
