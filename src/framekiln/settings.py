@@ -4,10 +4,9 @@ import ipaddress
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Any, Literal
 
-from pydantic import Field, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 MIN_SECRET_BYTES = 32
 MIN_METRICS_TOKEN_CHARS = 16
@@ -26,10 +25,22 @@ def default_data_folder() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME", "~/.local/share")).expanduser() / "framekiln"
 
 
-class Settings(BaseSettings):
-    """The settings; each field's environment variable is in its alias."""
+class Settings(BaseModel):
+    """The settings; each field's environment variable is in its alias.
 
-    model_config = SettingsConfigDict(populate_by_name=True, extra="ignore", frozen=True)
+    The package pydantic-settings would take longer to import than everything else here.
+    """
+
+    model_config = ConfigDict(
+        populate_by_name=True, extra="ignore", frozen=True, validate_default=True
+    )
+
+    def __init__(self, **values: Any) -> None:
+        aliases = {name: str(field.alias) for name, field in type(self).model_fields.items()}
+        variables = {name.upper(): value for name, value in os.environ.items()}
+        found = {name: variables[name] for name in aliases.values() if name in variables}
+        found |= {aliases.get(name, name): value for name, value in values.items()}
+        super().__init__(**found)
 
     host: str = Field(default="127.0.0.1", alias="FRAMEKILN_HOST")
     port: int = Field(default=8080, alias="FRAMEKILN_PORT", ge=1, le=65535)
@@ -38,26 +49,16 @@ class Settings(BaseSettings):
     api_key: str | None = Field(default=None, alias="FRAMEKILN_API_KEY")
     database_url: str | None = Field(default=None, alias="DATABASE_URL")
     storage_url: str | None = Field(default=None, alias="STORAGE_URL")
-    fetch_allow: Annotated[frozenset[str], NoDecode] = Field(
-        default=frozenset(), alias="FRAMEKILN_FETCH_ALLOW"
-    )
+    fetch_allow: frozenset[str] = Field(default=frozenset(), alias="FRAMEKILN_FETCH_ALLOW")
     fetch_ca_file: Path | None = Field(default=None, alias="FRAMEKILN_FETCH_CA_FILE")
     """Authorities trusted besides the usual ones, for sources on an intranet."""
-    secret_keys: Annotated[tuple[str, ...], NoDecode] = Field(
-        default=(), alias="FRAMEKILN_SECRET_KEYS", repr=False
-    )
+    secret_keys: tuple[str, ...] = Field(default=(), alias="FRAMEKILN_SECRET_KEYS", repr=False)
     """What signs tokens: the first one signs, all verify. Without any, the database keeps one."""
-    allowed_origins: Annotated[frozenset[str], NoDecode] = Field(
-        default=frozenset(), alias="FRAMEKILN_ALLOWED_ORIGINS"
-    )
+    allowed_origins: frozenset[str] = Field(default=frozenset(), alias="FRAMEKILN_ALLOWED_ORIGINS")
     """Origins of pages that may act for whoever is logged in, besides our own."""
-    allowed_hosts: Annotated[frozenset[str], NoDecode] = Field(
-        default=frozenset(), alias="FRAMEKILN_ALLOWED_HOSTS"
-    )
+    allowed_hosts: frozenset[str] = Field(default=frozenset(), alias="FRAMEKILN_ALLOWED_HOSTS")
     """Names besides our own that browsers with a session may reach us by."""
-    trusted_proxies: Annotated[frozenset[str], NoDecode] = Field(
-        default=frozenset(), alias="FRAMEKILN_TRUSTED_PROXIES"
-    )
+    trusted_proxies: frozenset[str] = Field(default=frozenset(), alias="FRAMEKILN_TRUSTED_PROXIES")
     """Addresses and networks of proxies whose `X-Forwarded-For` is believed."""
     metrics_token: str | None = Field(default=None, alias="FRAMEKILN_METRICS_TOKEN", repr=False)
     """What opens /metrics; without it, only programs on this machine may read it."""

@@ -121,3 +121,15 @@ def test_the_data_folder_is_always_absolute(
 def test_settings_are_immutable() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         Settings().port = 1  # type: ignore[misc]
+
+
+def test_an_argument_replaces_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRAMEKILN_PORT", "9000")
+    assert Settings(port=9001).port == 9001
+    assert Settings(FRAMEKILN_PORT=9002).port == 9002
+    assert Settings(host="::1").port == 9000
+
+
+def test_variables_may_be_written_in_lower_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("framekiln_port", "9000")
+    assert Settings().port == 9000
