@@ -1,5 +1,5 @@
 """`python -m framekiln`: the same as the `framekiln` command."""
 
-from framekiln.cli import app
+from framekiln.cli.program import app
 
 app(prog_name="framekiln")

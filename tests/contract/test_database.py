@@ -57,7 +57,7 @@ class TestPool:
 
     async def test_json_is_read_as_python_reads_it(self, conninfo: str) -> None:
         values = [
-            {"a": [None, True, "", "\u2028 \U0001f600 \\ \""], "a.b": {"": {}}},
+            {"a": [None, True, "", '\u2028 \U0001f600 \\ "'], "a.b": {"": {}}},
             [0, -1, 2**63, -(10**30), 0.1, 1e-320, 1.7976931348623157e308, 1 / 3, -0.0],
             "text",
             None,

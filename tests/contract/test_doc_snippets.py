@@ -19,7 +19,7 @@ import pytest
 import typer
 from jsonschema_rs import Draft202012Validator
 
-from framekiln.cli import app
+from framekiln.cli.program import app
 from framekiln.composition.layers.config_json import read_config
 from framekiln.pipelines.services.pipelines import read_definition
 from framekiln.pipelines.steps import STEP_TYPES

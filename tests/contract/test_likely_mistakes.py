@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.grabber import GrabMethod
-from framekiln.cli import app as command_line
+from framekiln.cli.program import app as command_line
 from framekiln.engine.assets import LocalAsset
 from framekiln.engine.film_order import FilmOrder
 from framekiln.engine.page.renderer import open_page_renderer

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from framekiln.capture.browser import Browser
-from framekiln.cli import app
+from framekiln.cli.program import app
 from framekiln.engine.confinement import missing_confinement
 from framekiln.engine.film import FilmResult, make_film
 from framekiln.engine.film_order import FilmOrder

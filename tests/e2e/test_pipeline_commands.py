@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from framekiln.cli import app
+from framekiln.cli.program import app
 from tests.e2e.conftest import Terminal
 from tests.support.clips import make_clip
 from tests.support.pipelines import step

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner, Result
 
-from framekiln.cli import app
+from framekiln.cli.program import app
 from framekiln.engine.confinement import missing_confinement
 from tests.e2e.conftest import IN_THIS_PROCESS, processes_under
 from tests.support.looks import colour_at, decode_frames, measure_file

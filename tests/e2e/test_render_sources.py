@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from framekiln.cli import app
+from framekiln.cli.program import app
 from tests.e2e.conftest import IN_THIS_PROCESS
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from framekiln.cli import app
 from framekiln.cli.doctor_checks import CheckResult, CheckState, check_settings
+from framekiln.cli.program import app
 from framekiln.settings import Settings
 from tests.support.service import Service
 

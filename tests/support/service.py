@@ -16,8 +16,8 @@ from uuid import uuid4
 import httpx
 from typer.testing import CliRunner
 
-from framekiln.cli import app
 from framekiln.cli.confinement import missing_for_service
+from framekiln.cli.program import app
 from tests.support.ports import ReservedPort
 from tests.support.timeouts import GENEROUS_SETTINGS, TIMEOUT_S
 

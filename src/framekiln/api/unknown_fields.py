@@ -89,25 +89,23 @@ def warnings_of(request: Request) -> list[str]:
 
 def _unknown_in(value: Any, kind: Any, path: str) -> Iterator[str]:
     """Yield a warning for each field that the type of its object does not have."""
-    if not isinstance(value, dict | list):
-        # Nothing else has fields, and looking through unions takes time.
-        return
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        if isinstance(value, dict):
-            yield from _unknown_of_model(value, kind, path)
+        yield from _unknown_of_model(value, kind, path)
     elif get_origin(kind) is list and isinstance(value, list):
         for number, each in enumerate(value):
             yield from _unknown_in(each, get_args(kind)[0], f"{path}{number}.")
     elif get_origin(kind) is dict and isinstance(value, dict):
         for name, each in value.items():
             yield from _unknown_in(each, get_args(kind)[1], f"{path}{_shown(name)}.")
-    else:
-        # Everything else is a union or annotation around a type.
+    elif isinstance(value, dict | list):
+        # Every other type is a union or annotation around one; every other value has no fields.
         for inner in get_args(kind):
             yield from _unknown_in(value, inner, path)
 
 
-def _unknown_of_model(value: dict[str, Any], model: type[BaseModel], path: str) -> Iterator[str]:
+def _unknown_of_model(value: Any, model: type[BaseModel], path: str) -> Iterator[str]:
+    if not isinstance(value, dict):
+        return
     fields = {
         name: info.annotation
         for field, info in model.model_fields.items()

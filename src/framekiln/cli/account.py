@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-import structlog
-
 from framekiln.kit.account import (
     Account,
     AccountUnusable,
@@ -30,6 +28,7 @@ from framekiln.kit.account import (
     transfer_ownership,
 )
 from framekiln.kit.folder_lock import lock_folder, make_folder
+from framekiln.kit.lazy_log import LazyLogger
 from framekiln.kit.mounts import closed_folders, open_path_view
 from framekiln.settings import Settings
 
@@ -37,7 +36,7 @@ _PR_SET_NO_NEW_PRIVS: Final = 38
 _FIRST_FREE_PORT: Final = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 _TRY_PYTHON: Final = "import framekiln, sys; sys.exit(0)"
 
-log = structlog.get_logger(__name__)
+log = LazyLogger(__name__)
 
 
 def restrict_process() -> None:

@@ -7,12 +7,11 @@ import json
 import subprocess
 import sys
 
-import structlog
-
 from framekiln.cli.account import account_command, enter_account
 from framekiln.engine.confinement import missing_confinement
 from framekiln.kit.account import Account, current_account
 from framekiln.kit.errors import Unavailable
+from framekiln.kit.lazy_log import LazyLogger
 from framekiln.settings import Settings
 
 _HELP = (
@@ -23,7 +22,7 @@ _HELP = (
 
 _MODULE = "framekiln.cli.confinement"
 
-log = structlog.get_logger(__name__)
+log = LazyLogger(__name__)
 
 
 class ConfinementMissing(Unavailable):

@@ -1,8 +1,11 @@
 """The settings of a command, read from the environment; fast to import."""
 
+from functools import partial
+
 from pydantic import ValidationError
 
 from framekiln.kit.errors import InvalidInput
+from framekiln.kit.lazy_log import LazyLogger
 from framekiln.settings import Settings
 
 
@@ -14,11 +17,15 @@ class InvalidSetting(InvalidInput):
 
 def load_settings() -> Settings:
     """Read the environment and configure logging."""
-    # Takes as long to import as the settings; commands that only ask a service write no log.
-    from framekiln.kit.logs import configure_logs  # noqa: PLC0415
-
     settings = read_settings()
-    configure_logs(settings.log_format)
+    _configure_logs(settings)
+    return settings
+
+
+def load_settings_to_log_rarely() -> Settings:
+    """Read the environment; a `LazyLogger` configures logging with its first line."""
+    settings = read_settings()
+    LazyLogger.configure = partial(_configure_logs, settings)
     return settings
 
 
@@ -33,3 +40,10 @@ def read_settings() -> Settings:
 
 def _place(location: tuple[int | str, ...]) -> str:
     return ".".join(map(str, location)) or "settings"
+
+
+def _configure_logs(settings: Settings) -> None:
+    # Takes as long to import as the settings; commands that only ask a service write no log.
+    from framekiln.kit.logs import configure_logs  # noqa: PLC0415
+
+    configure_logs(settings.log_format)

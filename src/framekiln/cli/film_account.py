@@ -18,8 +18,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Final
 
-import structlog
-
 from framekiln.cli.account import account_command, code_paths
 from framekiln.cli.film_request import FilmRequest
 from framekiln.kit.account import (
@@ -32,6 +30,7 @@ from framekiln.kit.account import (
 )
 from framekiln.kit.confined.errors import rebuild_error
 from framekiln.kit.errors import FramekilnError
+from framekiln.kit.lazy_log import LazyLogger
 from framekiln.kit.mapped_mount import map_folder
 from framekiln.kit.mounts import closed_folders, open_path_view
 from framekiln.settings import Settings
@@ -44,7 +43,7 @@ _VARIABLES: Final = ("PATH", "LANG", "TZ", "TERM", "COLUMNS", "LINES", "NO_COLOR
 _VARIABLE_PREFIXES: Final = ("FRAMEKILN_", "LC_", "PYTHON", "SSL_CERT_")
 _SECRETS: Final = ("FRAMEKILN_API_KEY", "FRAMEKILN_SECRET_KEYS", "FRAMEKILN_METRICS_TOKEN")
 
-log = structlog.get_logger(__name__)
+log = LazyLogger(__name__)
 
 
 class FilmProcessEnded(FramekilnError):

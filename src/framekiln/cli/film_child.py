@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from framekiln.cli.account import restrict_process
-from framekiln.cli.environment import load_settings
+from framekiln.cli.environment import load_settings_to_log_rarely
+from framekiln.cli.failures import wants_traceback, was_interrupted
 from framekiln.cli.film_account import described
 from framekiln.cli.film_request import read_request
 from framekiln.cli.local_film import make_local_film
-from framekiln.cli.output import wants_traceback, was_interrupted
 from framekiln.kit.errors import FramekilnError
 
 
@@ -42,7 +42,7 @@ def _answer(order: dict[str, Any]) -> dict[str, Any]:
     try:
         request = read_request(order["request"])
         path, quiet = Path(order["path"]), bool(order["quiet"])
-        return {"facts": make_local_film(request, path, load_settings(), quiet=quiet)}
+        return {"facts": make_local_film(request, path, load_settings_to_log_rarely(), quiet=quiet)}
     except FramekilnError as error:
         if was_interrupted(error):
             raise

@@ -5,7 +5,6 @@ shown only with `--debug`.
 """
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -14,6 +13,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from framekiln.cli.failures import wants_traceback, was_interrupted
 from framekiln.kit.errors import Blame, FramekilnError
 
 JsonFlag = Annotated[
@@ -91,14 +91,6 @@ class ErrorReportingGroup(TyperGroup):
         typer.echo(f"error: {reported}{help_hint}", err=True)
 
 
-def was_interrupted(error: BaseException) -> bool:
-    """Return whether Ctrl-C or a signal led to an error: what it cuts short may fail in any way."""
-    found: BaseException | None = error
-    while found is not None and not isinstance(found, KeyboardInterrupt):
-        found = found.__context__
-    return found is not None
-
-
 def _error_lines(error: FramekilnError) -> list[str]:
     """Return one line for each issue of an error, or its message."""
     issues = error.details.get("issues")
@@ -117,11 +109,6 @@ def _usage_problem(error: typer.TyperException) -> str:
         return f"{error.message}. Did you mean {' or '.join(options)}?"
     message = " ".join(error.format_message().split())
     return message if message.endswith((".", "?")) else f"{message}."
-
-
-def wants_traceback() -> bool:
-    """Whether tracebacks are shown."""
-    return os.environ.get("FRAMEKILN_DEBUG", "0") not in ("", "0")
 
 
 def write_line(text: str) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from framekiln.cli.environment import load_settings
+from framekiln.cli.environment import load_settings_to_log_rarely
 from framekiln.cli.film_account import film_account, make_film_as
 from framekiln.cli.film_options import (
     DurationOption,
@@ -70,7 +70,7 @@ def render(
     as_json: JsonFlag = False,
 ) -> None:
     """Render a page, folder, bundle or layer config; options override the page."""
-    settings = load_settings()
+    settings = load_settings_to_log_rarely()
     # SIGTERM is handled like Ctrl-C, so that no incomplete files are left.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if "-" == str(composition) == str(data_file):

@@ -15,8 +15,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Protocol
 
-import structlog
-
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import FrameStalled
 from framekiln.capture.framebuffer import Pixels
@@ -34,11 +32,12 @@ from framekiln.kit.confined.budget import sessions_of_one_film
 from framekiln.kit.confined.job_folders import open_job_folders
 from framekiln.kit.confined.run import run_in_sandbox
 from framekiln.kit.confined.sandbox import strongest_sandbox
+from framekiln.kit.lazy_log import LazyLogger
 from framekiln.media.images.stills import StillFormat, encode_still
 from framekiln.media.remux.assemble import assemble
 from framekiln.media.remux.confined_join import join_order
 
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+log = LazyLogger(__name__)
 
 
 class FilmRenderer(Protocol):

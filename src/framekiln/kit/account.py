@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from framekiln.kit.errors import InvalidInput, Unavailable
+from framekiln.kit.lazy_log import LazyLogger
 
 SERVICE_ID: Final = 64112
 DATABASE_ID: Final = 64111
@@ -27,7 +26,7 @@ _PRIVATE_FOLDER: Final = 0o700
 _PRIVATE_FILE: Final = 0o600
 _GROUP_MAY_ENTER: Final = 0o710
 
-log = structlog.get_logger(__name__)
+log = LazyLogger(__name__)
 
 
 class UnknownAccount(InvalidInput):

@@ -15,9 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from framekiln.kit.account import Account
+from framekiln.kit.lazy_log import LazyLogger
 
 _CONTROLLERS: Final = frozenset({"memory", "pids"})
 # A group that passes controllers on may contain no process, so the service is in one below it.
@@ -28,7 +27,7 @@ _DELEGATED: Final = ("user.delegate", "trusted.delegate")
 _REMOVE_WITHIN_S: Final = 10.0
 _POLL_S: Final = 0.02
 
-log = structlog.get_logger(__name__)
+log = LazyLogger(__name__)
 
 
 class NoControlGroups(Exception):

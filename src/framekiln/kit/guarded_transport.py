@@ -20,9 +20,9 @@ from typing import Any, Final
 
 import httpcore
 import httpx
-import structlog
 
 from framekiln.kit.errors import InvalidInput
+from framekiln.kit.lazy_log import LazyLogger
 
 _PRIVATE_4: Final = tuple(
     IPv4Network(text)
@@ -88,7 +88,7 @@ _RESOLVER_THREADS: Final = 32
 # Resolver errors for a name that does not exist; all other errors may be temporary.
 _NO_SUCH_HOST: Final = {socket.EAI_NONAME, socket.EAI_NODATA}
 
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+log = LazyLogger(__name__)
 
 
 class FetchRefused(InvalidInput):

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import structlog
+from framekiln.kit.lazy_log import LazyLogger
 
 _PREFIX: Final = "framekiln-process-"
 # Confined children of root are other users, who enter by names that cannot be listed.
 _MODE: Final = {True: 0o711, False: 0o700}
 
-log = structlog.get_logger(__name__)
+log = LazyLogger(__name__)
 
 
 @contextlib.contextmanager

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from framekiln.kit.errors import FramekilnError
+from framekiln.kit.lazy_log import LazyLogger
 from framekiln.speech import sphinx
 from framekiln.speech.configuration import EngineKind, SpeechSettings
 from framekiln.speech.engine_protocol import RecognitionEngine
@@ -84,7 +83,7 @@ def no_engine_error(passed: list[SkippedEngine]) -> FramekilnError:
     return SpeechModelMissing(f"no speech engine can be used. {reasons}")
 
 
-log = structlog.get_logger(__name__)
+log = LazyLogger(__name__)
 
 _USEFUL_THREADS: Final = 4
 _QUALITY: Final = {

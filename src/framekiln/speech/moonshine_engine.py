@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import structlog
 
+from framekiln.kit.lazy_log import LazyLogger
 from framekiln.speech import hallucination, sphinx
 from framekiln.speech.engine_protocol import (
     RecognizedWindow,
@@ -143,7 +143,7 @@ def _log_sum(logits: Array) -> float:
     return float(logits.max() + np.log(np.exp(logits - logits.max()).sum()))
 
 
-log = structlog.get_logger(__name__)
+log = LazyLogger(__name__)
 
 _LANGUAGE: Final = "en"
 _MIN_WINDOW_MS: Final = 6000

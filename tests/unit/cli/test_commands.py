@@ -9,10 +9,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from framekiln.cli import app as framekiln
 from framekiln.cli.output import ErrorReportingGroup, JsonFlag, write_json, write_table
 from framekiln.cli.port import local_url
 from framekiln.cli.processes import UnknownQueue, parse_queues
+from framekiln.cli.program import app as framekiln
 from framekiln.cli.serve import child_environment, child_programs
 from framekiln.cli.supervisor import describe_exit
 from framekiln.kit.account import current_account

@@ -30,7 +30,7 @@ def imported_by(statement: str) -> set[str]:
 def run(*words: str) -> str:
     """Return the statement that runs our command line with some words."""
     return (
-        "from framekiln.cli import app\n"
+        "from framekiln.cli.program import app\n"
         f"try: app({list(words)!r}, prog_name='framekiln')\n"
         "except SystemExit as end: assert not end.code"
     )
@@ -44,6 +44,9 @@ def run(*words: str) -> str:
             ("rich", "pydantic", "structlog", "psycopg", "asyncio", "mcp", *MEDIA, *SERVER),
         ),
         (run("render", "--help"), ("psycopg", "yoyo", "liquid", "cv2", "mcp", *SERVER)),
+        ("import framekiln.cli.render", ("structlog", "asyncio", "rich", *MEDIA)),
+        ("import framekiln.cli.film_child", ("typer", "structlog", "psycopg", "cv2", *SERVER)),
+        ("import framekiln.engine.composed.renderer", ("structlog",)),
         (run("files", "--help"), ("psycopg", "mcp", "structlog", *MEDIA, *SERVER)),
         (
             "import framekiln.cli.serve",

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from framekiln.cli import app
 from framekiln.cli.doctor_checks import CheckResult, CheckState, check_port
 from framekiln.cli.port import is_service_at
+from framekiln.cli.program import app
 from framekiln.settings import Settings
 from tests.support.ports import ReservedPort
 

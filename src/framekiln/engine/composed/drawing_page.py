@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import cv2
 import numpy as np
-import structlog
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import BrowserTimeout
@@ -25,6 +24,7 @@ from framekiln.engine.composed.page_layers import Footage, MotionStates, PageLay
 from framekiln.engine.film_order import FilmLimits, FilmOrder
 from framekiln.engine.film_plan import FilmPlan
 from framekiln.engine.page.host import PageHost
+from framekiln.kit.lazy_log import LazyLogger
 from framekiln.media.images.stills import decode_bgra
 from framekiln.media.source_session import SessionFrames
 from framekiln.pixels.blend import recover_alpha
@@ -37,7 +37,7 @@ _OPAQUE: Final = 255
 # Where an opaque layer ends between pixels, Chromium blends the edge once more than a screenshot.
 _MAX_EDGE_DIFFERENCE: Final = 8
 
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+log = LazyLogger(__name__)
 
 
 class DrawingPage:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import numpy as np
-import structlog
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import BrowserDied, PageCrashed
@@ -43,6 +42,7 @@ from framekiln.engine.page.external_runtime import has_external_runtime
 from framekiln.engine.page.renderer import OnFrame, PageRenderer, open_page_renderer
 from framekiln.engine.tracks import TimelineTrack
 from framekiln.kit.errors import FramekilnError
+from framekiln.kit.lazy_log import LazyLogger
 from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout
 
 # Above this, drawing what changes costs as much as filming.
@@ -53,7 +53,7 @@ FRAMES_REDRAWN: Final = "most of its frames are drawn anew"
 FRAMES_REPEAT: Final = "most of its frames repeat the one before"
 EDGES_RESAMPLED: Final = "it has text or edges that would be softer"
 
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+log = LazyLogger(__name__)
 
 T = TypeVar("T")
 

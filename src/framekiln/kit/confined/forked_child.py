@@ -11,8 +11,6 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-import structlog
-
 from framekiln.kit.confined.errors import ConfinedFailed
 from framekiln.kit.confined.order import ConfinedOrder, order_file
 from framekiln.kit.confined.outcome import ConfinedChild, open_pipe
@@ -25,12 +23,13 @@ from framekiln.kit.confined.sandbox import (
 )
 from framekiln.kit.confined.spawned_child import start_process
 from framekiln.kit.confined.zygote import MESSAGE_BYTES
+from framekiln.kit.lazy_log import LazyLogger
 
 _ZYGOTE: Final = "framekiln.kit.confined.zygote"
 _START_S: Final = 30
 _LEAVING_S: Final = 5
 
-log = structlog.get_logger(__name__)
+log = LazyLogger(__name__)
 
 
 class ZygoteHandle:

@@ -13,11 +13,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
-import structlog
-
 from framekiln.kit.confined.errors import ConfinedFailed, ConfinedKilled, rebuild_error
 from framekiln.kit.confined.order import ConfinedOrder, OnReport
 from framekiln.kit.confined.pause import PauseSwitch
+from framekiln.kit.lazy_log import LazyLogger
 
 _MAX_LINE_BYTES: Final = 8 << 20
 _MAX_OUTPUT_BYTES: Final = 64 << 20
@@ -27,7 +26,7 @@ _CHUNK_BYTES: Final = 64 << 10
 _LEAVING_S: Final = 5
 _LIMIT_OF_SIGNAL: Final = {signal.SIGXCPU: "cpu_s", signal.SIGXFSZ: "file_bytes"}
 
-log = structlog.get_logger(__name__)
+log = LazyLogger(__name__)
 
 
 @dataclass

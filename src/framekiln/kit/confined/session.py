@@ -18,8 +18,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 
-import structlog
-
 from framekiln.kit.closeable import Closeable
 from framekiln.kit.confined.budget import ChildBudget, SessionPlace, session_budget
 from framekiln.kit.confined.channel import (
@@ -41,13 +39,14 @@ from framekiln.kit.confined.session_process import SessionProcess, SessionStarte
 from framekiln.kit.confined.session_source import SessionSource
 from framekiln.kit.confined.slots import SharedSlots
 from framekiln.kit.errors import FramekilnError
+from framekiln.kit.lazy_log import LazyLogger
 
 _MAX_NAME_CHARS: Final = 200
 _MAX_STARTS: Final = 6
 
 ResultT = TypeVar("ResultT")
 
-log = structlog.get_logger(__name__)
+log = LazyLogger(__name__)
 
 
 class _ChildCrashed(Exception):

@@ -19,8 +19,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import structlog
-
 from framekiln.kit.confined.errors import ConfinedFailed
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.order import ConfinedOrder, order_file
@@ -32,6 +30,7 @@ from framekiln.kit.confined.sandbox import (
     strongest_sandbox,
 )
 from framekiln.kit.confined.zygote import MESSAGE_BYTES
+from framekiln.kit.lazy_log import LazyLogger
 
 _ZYGOTE: Final = "framekiln.kit.confined.zygote"
 _CHILD: Final = "framekiln.kit.confined.child"
@@ -43,7 +42,7 @@ _LEAVING_S: Final = 30
 _COMPLAINT_BYTES: Final = 4096
 _STATUS_BYTES: Final = 4096
 
-log = structlog.get_logger(__name__)
+log = LazyLogger(__name__)
 
 
 @dataclass

@@ -14,21 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from framekiln.kit.confined.errors import ConfinedFailed
 from framekiln.kit.confined.forked_child import ZygoteHandle
 from framekiln.kit.confined.order import ConfinedOrder
 from framekiln.kit.confined.outcome import ConfinedChild
 from framekiln.kit.confined.sandbox import Sandbox, VisibleFiles, strongest_sandbox
 from framekiln.kit.confined.spawned_child import spawned_child
+from framekiln.kit.lazy_log import LazyLogger
 
 _MAX_ORDERS: Final = 500
 _MAX_FAILURES: Final = 3
 # Can be entered by name but not listed: names are long and random.
 _ENTER_ONLY: Final = 0o711
 
-log = structlog.get_logger(__name__)
+log = LazyLogger(__name__)
 
 
 @dataclass(frozen=True)
