@@ -48,7 +48,7 @@ async def test_creating_a_render_takes_one_statement(app: AppHarness, tmp_path: 
     assert "BEGIN" not in statements
 
 
-async def test_a_render_somebody_is_told_of_takes_a_transaction(
+async def test_a_render_with_a_subscriber_takes_a_transaction(
     app: AppHarness, tmp_path: Path
 ) -> None:
     org = await app.other_organization()
@@ -58,7 +58,7 @@ async def test_a_render_somebody_is_told_of_takes_a_transaction(
     with traced(org, tmp_path / "trace") as statements:
         await org.create(**RENDER)
     begun, ended = statements.index("BEGIN"), statements.index("COMMIT")
-    # After all quotas, the render with its job, and its subscribers comes what they are told.
+    # After all quotas, the render with its job, and its subscribers come their deliveries.
     assert statements[begun + 1 : ended].count("") > 3
 
 

@@ -51,15 +51,21 @@ def moving_page(seconds: int) -> str:
 # --- create and look at -------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("lost", [b"INSERT INTO render ", b"COMMIT"])
 async def test_a_lost_commit_response_does_not_delete_the_source(
-    idle_app: AppHarness, tmp_path: Path
+    idle_app: AppHarness, tmp_path: Path, lost: bytes
 ) -> None:
     """It was deleted with the answer, and a worker then found nothing to render."""
     parts = idle_app.services
+    if lost == b"COMMIT":
+        # Only a render that somebody subscribed to takes a transaction.
+        idle_app = await idle_app.other_organization()
+        new = {"url": "https://receiver.example/hook", "events": ["render.created"]}
+        (await idle_app.client.post("/api/v1/webhooks", json=new)).raise_for_status()
     who = f"nobody heard {uuid4()}"
     async with parts.database.connection() as connection:
         conninfo = connection.info.dsn
-    async with LossyProxy(conninfo, tmp_path, b"COMMIT") as proxy:
+    async with LossyProxy(conninfo, tmp_path, lost) as proxy:
         async with open_database(proxy.conninfo) as database:
             renders = Renders(
                 database,
