@@ -5,5 +5,8 @@ The program is `cli/program`: the process that makes a film needs no command lin
 
 import os
 
+from framekiln.kit.garbage import skip_last_collection
+
 # Nothing here multiplies matrices, but numpy starts a thread for each core when it is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+skip_last_collection()

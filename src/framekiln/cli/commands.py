@@ -3,7 +3,9 @@
 The list of commands is shown without importing any, so their help texts are repeated here.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 import typer
@@ -11,6 +13,7 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 from framekiln.cli.output import ErrorReportingGroup
+from framekiln.kit.garbage import uncollected_imports
 
 
 class CommandEntry(NamedTuple):
@@ -98,7 +101,7 @@ class LazyCommandGroup(ErrorReportingGroup):
 def load_command(name: str) -> Any:
     """Import one command."""
     module, _, attribute = COMMANDS[name].target.partition(":")
-    found = getattr(import_module(f"framekiln.cli.{module}"), attribute)
+    found = getattr(_import(f"framekiln.cli.{module}"), attribute)
     if isinstance(found, typer.Typer):
         command = get_command(found)
     else:
@@ -107,3 +110,10 @@ def load_command(name: str) -> Any:
         command = get_command(alone)
     command.name = name
     return command
+
+
+def _import(name: str) -> ModuleType:
+    if name in sys.modules:
+        return sys.modules[name]
+    with uncollected_imports():
+        return import_module(name)

@@ -24,6 +24,7 @@ from framekiln.db.embedded import EmbeddedPostgres
 from framekiln.db.migrate import migrate, pending
 from framekiln.kit.errors import Conflict, Unavailable
 from framekiln.kit.folder_lock import FolderInUse, lock_folder
+from framekiln.kit.garbage import uncollected_imports
 from framekiln.kit.processes import Program
 from framekiln.settings import Settings
 
@@ -107,7 +108,8 @@ async def open_services(
 ) -> AsyncIterator["Services"]:
     """Yield the application on the command's database; the audit log names the actor."""
     # All domains together are slow to import; commands that only need a database avoid that.
-    from framekiln.services import Services  # noqa: PLC0415
+    with uncollected_imports():
+        from framekiln.services import Services  # noqa: PLC0415
 
     async with open_conninfo(settings) as conninfo, Services.open(settings, conninfo) as services:
         name_actor(actor, None, _login_name() if actor is ActorType.COMMAND_LINE else None)

@@ -30,6 +30,7 @@ from framekiln.db.migrate import migrate as apply_migrations
 from framekiln.kit.control_group import prepare_groups
 from framekiln.kit.errors import InvalidInput
 from framekiln.kit.folder_lock import make_folder
+from framekiln.kit.garbage import uncollected_imports
 from framekiln.kit.temp_folder import own_temp_folder
 from framekiln.settings import Settings
 
@@ -65,8 +66,9 @@ def api(
 
 
 async def _api(settings: Settings, listeners: list[int]) -> None:
-    from framekiln.api.app import create_app  # noqa: PLC0415
-    from framekiln.cli.api_server import serve_app  # noqa: PLC0415
+    with uncollected_imports():
+        from framekiln.api.app import create_app  # noqa: PLC0415
+        from framekiln.cli.api_server import serve_app  # noqa: PLC0415
 
     async with open_services(settings, actor=ActorType.SERVICE) as services:
         await serve_app(create_app(services), settings, listeners)
@@ -91,7 +93,8 @@ def worker(
 
 
 async def _worker(settings: Settings, queues: list[str], concurrency: int) -> None:
-    from framekiln.worker.loop import run_worker  # noqa: PLC0415
+    with uncollected_imports():
+        from framekiln.worker.loop import run_worker  # noqa: PLC0415
 
     async with open_services(settings, actor=ActorType.SERVICE) as services:
         await run_worker(services, queues=queues, concurrency=concurrency)

@@ -8,7 +8,6 @@ its arguments, the pipe for messages, and standard error. When the socket closes
 
 import array
 import ctypes
-import gc
 import importlib
 import json
 import os
@@ -21,6 +20,7 @@ from contextlib import suppress
 from typing import Any, Final, NoReturn
 
 from framekiln.kit.confined.child import carry_out, probe
+from framekiln.kit.garbage import uncollected_imports
 
 MESSAGE_BYTES: Final = 4096
 FILES: Final = 3
@@ -34,11 +34,10 @@ def main() -> None:
         if int(sys.argv[2]):
             # Without namespaces, nothing else ends this process with its parent.
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-        for module in sys.argv[3:]:
-            importlib.import_module(module)
-        # Freeze existing objects, so that garbage collection in a child does not copy their pages.
-        gc.collect()
-        gc.freeze()
+        # Garbage collection in a child would copy the pages of what is imported here.
+        with uncollected_imports():
+            for module in sys.argv[3:]:
+                importlib.import_module(module)
         _send(control, {"ready": _can_restrict_children()})
         _Zygote(control).serve()
     os._exit(0)
