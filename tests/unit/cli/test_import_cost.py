@@ -17,12 +17,14 @@ DOMAINS = (
 MEDIA = ("numpy", "av", "PIL", "cv2", "onnxruntime")
 SERVER = ("fastapi", "uvicorn", "starlette")
 
-_PRINT_MODULES = "import json, sys; print(json.dumps(sorted(sys.modules)))"
+_PRINT_MODULES = "import json, sys; print(json.dumps(sorted(sys.modules)), flush=True)"
+# Neither garbage collection nor an orderly exit is a subject here, and they take a third.
+_BEGIN, _END = "import gc; gc.disable()", "import os; os._exit(0)"
 
 
 def imported_by(statement: str) -> set[str]:
     """Return the modules that a new process has after a statement."""
-    command = [sys.executable, "-P", "-c", f"{statement}\n{_PRINT_MODULES}"]
+    command = [sys.executable, "-P", "-c", f"{_BEGIN}\n{statement}\n{_PRINT_MODULES}\n{_END}"]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     return set(json.loads(result.stdout.splitlines()[-1]))
 
