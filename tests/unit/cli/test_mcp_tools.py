@@ -5,15 +5,17 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from mcp.client import Client as AgentSession
-from mcp_types import CallToolResult, TextContent
 
-from framekiln.cli.mcp_server import KeyCheck, make_http_app, make_server
 from framekiln.client import AsyncClient
+
+# Takes a second to import: only who runs these tests has to, not who collects them.
+if TYPE_CHECKING:
+    from mcp.client import Client as AgentSession
+    from mcp_types import CallToolResult
 
 LOCAL = {"upload_file", "fetch"}
 TOOLS = {
@@ -41,8 +43,12 @@ class PreparedService:
         self.requests: list[httpx.Request] = []
 
     @asynccontextmanager
-    async def open_session(self, folder: Path | None = None) -> AsyncIterator[AgentSession]:
+    async def open_session(self, folder: Path | None = None) -> AsyncIterator["AgentSession"]:
         """Yield the session of an agent."""
+        from mcp.client import Client as AgentSession  # noqa: PLC0415
+
+        from framekiln.cli.mcp_server import make_server  # noqa: PLC0415
+
         transport = httpx.MockTransport(self._answer)
         async with (
             AsyncClient("http://service", "k", retry_within_s=0, transport=transport) as client,
@@ -68,17 +74,17 @@ class BusyService(PreparedService):
         yield b""
 
 
-def text_of(result: CallToolResult) -> str:
+def text_of(result: "CallToolResult") -> str:
     """Return the text of a failed call."""
     assert result.is_error
     (content,) = result.content
-    assert isinstance(content, TextContent)
+    assert content.type == "text"
     return content.text
 
 
 async def call(
     name: str, /, *answers: httpx.Response, folder: Path | None = None, **arguments: Any
-) -> CallToolResult:
+) -> "CallToolResult":
     async with PreparedService(*answers).open_session(folder) as session:
         return await session.call_tool(name, arguments)
 
@@ -221,6 +227,8 @@ async def test_outputs_end_where_they_would_be_too_long() -> None:
 
 
 async def test_over_http_only_requests_with_the_key_are_answered() -> None:
+    from framekiln.cli.mcp_server import KeyCheck  # noqa: PLC0415
+
     answered: list[str] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -239,6 +247,8 @@ async def test_over_http_only_requests_with_the_key_are_answered() -> None:
 
 
 async def test_over_http_the_key_is_checked_first() -> None:
+    from framekiln.cli.mcp_server import make_http_app  # noqa: PLC0415
+
     async with AsyncClient("http://service", "ef_a_b") as client:
         transport = httpx.ASGITransport(make_http_app(client, "ef_a_b"))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
