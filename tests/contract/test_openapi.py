@@ -114,6 +114,8 @@ def address(
 def session() -> Iterator[requests.Session]:
     """Connections that are kept: thousands of new ones cost more than the requests."""
     with requests.Session() as session:
+        # Else the proxies of the environment are looked up for each request.
+        session.trust_env = False
         yield session
 
 
