@@ -10,7 +10,7 @@ from tests.support.timeouts import TIMEOUT_S
 
 FILES = "/api/v1/files"
 RENDERS = "/api/v1/renders"
-FLOOD = 100
+FLOOD = 40
 PAGE = {"html": "<p>A neighbour", "width": 64, "height": 36, "fps": 10, "duration_ms": 200}
 CAPTIONS = b"WEBVTT\n\n00:01.000 --> 00:02.000\nhello\n"
 
