@@ -1,15 +1,15 @@
 """Starts, kills and restarts `endpoint_server`, like the supervisor of a real endpoint."""
 
-import random
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.endpoint_log import EndpointLog
+from tests.support.ports import ReservedPort
 from tests.support.timeouts import TIMEOUT_S
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +19,9 @@ class EndpointProcess:
     """The endpoint; its process changes with each restart."""
 
     def __init__(self, folder: Path) -> None:
-        self.port = _quiet_port()
+        # Reserved also while the endpoint is down.
+        self._reserved = ReservedPort()
+        self.port = self._reserved.number
         self._notes = folder / "endpoint.sqlite"
         self.log = EndpointLog(self._notes)
         self._process = self._start()
@@ -51,15 +53,6 @@ class EndpointProcess:
     def _answers(self) -> bool:
         with socket.socket() as trying:
             return trying.connect_ex(("127.0.0.1", self.port)) == 0
-
-
-def _quiet_port() -> int:
-    """Return a free port that the system assigns to no other process while the endpoint is down."""
-    while True:
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as trying, suppress(OSError):
-            trying.bind(("127.0.0.1", port))
-            return port
 
 
 @contextmanager
