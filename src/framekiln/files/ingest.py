@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
+from framekiln.db.advisory_locks import AdvisoryLocks
 from framekiln.db.pool import Database
 from framekiln.engine.assets import DOWNLOAD_WITHIN_S, MAX_ASSET_BYTES
 from framekiln.files import ingested_asset_store
@@ -21,9 +22,10 @@ from framekiln.quotas.service import Quotas
 from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
 
 RETENTION: Final = timedelta(hours=1)
-# Each holds a database connection while it runs. A slow server may take all of an organization's.
-_DOWNLOADS_AT_A_TIME: Final = 4
-_OF_AN_ORGANIZATION: Final = 3
+# A slow server may take all places of an organization, and nobody else's: jobs end long before the
+# organizations with slow servers are so many that they fill all places.
+_DOWNLOADS_AT_A_TIME: Final = 64
+_OF_AN_ORGANIZATION: Final = 4
 _REMOVED_AT_A_TIME: Final = 200
 
 
@@ -44,6 +46,7 @@ class Ingest:
         self._blobs = blobs
         self._fetcher = fetcher
         self._clock = clock
+        self._locks = AdvisoryLocks(database)
         self._places = FairPlaces(_DOWNLOADS_AT_A_TIME, most_of_owner=_OF_AN_ORGANIZATION)
 
     async def get(self, organization_id: OrganizationId, url: str) -> IngestedAsset:
@@ -52,7 +55,7 @@ class Ingest:
             return found
         async with (
             self._places.place(organization_id),
-            ingested_asset_store.download_lock(self._database, organization_id, url),
+            self._locks.hold(f"ingest:{organization_id}:{url}"),
         ):
             # Another download may have finished while this one waited.
             return await self.find(organization_id, url) or await self._download(

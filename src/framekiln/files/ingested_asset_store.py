@@ -1,12 +1,10 @@
 """The SQL of ingested assets."""
 
 import hashlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
-from framekiln.db.pool import Connection, Database
+from framekiln.db.pool import Connection
 from framekiln.files.model import IngestedAsset
 from framekiln.kit.ids import OrganizationId
 
@@ -61,20 +59,6 @@ async def delete_expired(connection: Connection, *, now: datetime, limit: int) -
         (now, limit),
     )
     return [row["blob_key"] for row in await cursor.fetchall()]
-
-
-@asynccontextmanager
-async def download_lock(
-    database: Database, organization_id: OrganizationId, url: str
-) -> AsyncIterator[None]:
-    """Allow one download of a URL at a time on all machines; the lock ends with the connection."""
-    key = f"ingest:{organization_id}:{url}"
-    async with database.connection() as connection:
-        await connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (key,))
-        try:
-            yield
-        finally:
-            await connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (key,))
 
 
 def _digest(url: str) -> bytes:

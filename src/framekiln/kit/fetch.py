@@ -32,6 +32,8 @@ from framekiln.kit.guarded_transport import (
 Sink = Callable[[bytes], None]
 
 _CONNECT_WITHIN_S: Final = 10.0
+_STALL_S: Final = 60.0
+"""How long the server of a download may be silent."""
 _CHUNK_BYTES: Final = 256 * 1024
 _OWN_HEADERS: Final = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 """Headers that frame or route a message; a caller that sets them could smuggle another request."""
@@ -127,7 +129,7 @@ class GuardedFetcher:
         """Pass the content at `url` to `sink`; a file appears whole or not at all."""
         async with (
             _limits_and_errors(url, within_s),
-            self._client(within_s) as client,
+            self._client(min(within_s, _STALL_S)) as client,
             _opened(sink) as write,
             _follow_redirects(client, url, max_redirects) as response,
         ):
@@ -159,7 +161,7 @@ class GuardedFetcher:
         body = bytearray()
         async with (
             _limits_and_errors(url, within_s),
-            self._client(within_s) as client,
+            self._client(min(within_s, _STALL_S)) as client,
             _follow_redirects(client, url, max_redirects, headers) as response,
         ):
             part = version_of_part(response.status_code, response.headers, start)
@@ -263,14 +265,15 @@ class GuardedFetcher:
         except FetchFailed:
             return
 
-    def _client(self, within_s: float) -> httpx.AsyncClient:
+    def _client(self, stall_s: float) -> httpx.AsyncClient:
+        """Return a client that gives up a server which takes and sends nothing for `stall_s`."""
         if self._ssl is None:
             self._ssl = _ssl_context(None)
         return httpx.AsyncClient(
             transport=GuardedTransport(self._rules, self._resolve, self._ssl),
             trust_env=False,
             follow_redirects=False,
-            timeout=httpx.Timeout(within_s, connect=min(within_s, _CONNECT_WITHIN_S)),
+            timeout=httpx.Timeout(stall_s, connect=min(stall_s, _CONNECT_WITHIN_S)),
             # Compressed responses would make the size limit meaningless.
             headers={"accept-encoding": "identity", "user-agent": "framekiln"},
         )
