@@ -34,7 +34,7 @@ class AdvisoryLocks:
         async with self._turn(name), self._connection() as connection:
             # A cancelled request may have got the lock, so it is given back in any case.
             try:
-                while not await _ask(connection, _TRY, name):
+                while not await _ask(connection, _TRY, name):  # noqa: ASYNC110 - not of this process
                     await asyncio.sleep(_ASK_AGAIN_S)
                 yield
             finally:
