@@ -82,6 +82,8 @@ def _unpack_zip(archive: Path, folder: Path) -> None:
 
 def _unpack_entry(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path) -> None:
     name = PurePosixPath(entry.filename)
+    if not entry.filename:
+        raise BadBundle("the bundle has an entry without a name")
     if name.is_absolute() or ".." in name.parts or "\\" in entry.filename:
         raise BadBundle(f"the bundle's entry {entry.filename[:200]!r} points outside the bundle")
     kind = stat.S_IFMT(entry.external_attr >> 16)

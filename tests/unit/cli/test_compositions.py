@@ -127,9 +127,18 @@ def broken(path: Path) -> Path:
     return path
 
 
+def nameless(path: Path) -> Path:
+    pack_zip(path, {**FILES, "gone.html": PAGE})
+    # In the list at the end, the name of the last entry begins with a zero byte.
+    before, name, after = path.read_bytes().rpartition(b"gone.html")
+    path.write_bytes(before + b"\0" + name[1:] + after)
+    return path
+
+
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
+        pytest.param(nameless, "an entry without a name", marks=pytest.mark.fuzz_find),
         (lambda path: pack_zip(path, {"../index.html": PAGE}), "points outside the bundle"),
         (lambda path: pack_zip(path, {"/index.html": PAGE}), "points outside the bundle"),
         (lambda path: pack_zip(path, {"site/index.html": PAGE}), "no index.html at its root"),
