@@ -10,11 +10,11 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Annotated, Any, Final, NoReturn, TypeVar
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from framekiln.api.body_memory import count_body
 from framekiln.api.errors import MalformedJson
@@ -26,13 +26,16 @@ from framekiln.kit.json_scan import (
     TooManyValues,
     load_json,
     scan_json,
+    text_chars,
 )
 
 MAX_DEPTH = 64
 MAX_NAME_CHARS = 1000
 LARGE_BODY_BYTES = 16 << 10
 """Larger bodies are parsed in a thread: 16 KiB of small values already take some milliseconds."""
-LONG_TEXT_CHARS = 64 << 10
+MAX_LONG_TEXT_BYTES: Final = 8 << 20
+MAX_OTHER_TEXT_CHARS: Final = 4 << 20
+"""Of all texts together in a body that may have a `LongText`, without that."""
 MAX_ESCAPES = 4 << 20
 """Backslashes: the parser takes several times as long for them as for other text."""
 HEAD_BYTES = 16
@@ -43,6 +46,13 @@ Model = TypeVar("Model", bound=BaseModel)
 Result = TypeVar("Result")
 
 
+LongText = Annotated[str, Field(min_length=1, strict=True), "long"]
+"""A text that pydantic does not read, because no other thread can run meanwhile.
+
+A field has exactly the type `LongText | None`: with any other rule, pydantic reads all of it.
+"""
+
+
 class SuccessAnswer(BaseModel):
     """The response to a request that leaves nothing to describe, such as a deletion."""
 
@@ -50,7 +60,10 @@ class SuccessAnswer(BaseModel):
 
 
 async def read_json(request: Request, model: type[Model], *, max_bytes: int) -> Model:
-    """Return the body as `model` and record its unknown fields; no body is `{}`."""
+    """Return the body as `model` and record its unknown fields; no body is `{}`.
+
+    One field of the model may be a `LongText`.
+    """
     raw = await read_bytes(request, max_bytes=max_bytes) or b"{}"
 
     def read() -> Model:
@@ -181,20 +194,37 @@ def _take_definitions(operation: Mapping[str, Any]) -> dict[str, Any]:
 def _validate(value: Any, raw: bytes, model: type[Model]) -> Model:
     """Validate from the text: pydantic reads dates and ids differently from Python values.
 
-    No other thread can run meanwhile. So fields with a very long text, such as pages, are validated
-    with its beginning only.
+    A `LongText` is put in afterwards.
     """
-    long = {
-        name: text
-        for name, text in (value.items() if isinstance(value, dict) else ())
-        if isinstance(text, str) and len(text) > LONG_TEXT_CHARS and name in model.model_fields
-    }
-    if not long:
+    name = next((name for name in model.model_fields if is_long_text(model, name)), None)
+    text = value.get(name) if isinstance(value, dict) else None
+    if len(raw) > MAX_OTHER_TEXT_CHARS:
+        _check_other_texts(value, text)
+    if name is None or not isinstance(text, str) or not text:
         return model.model_validate_json(raw)
-    short = {name: text[:LONG_TEXT_CHARS] for name, text in long.items()}
-    validated = model.model_validate_json(json.dumps({**value, **short}))
-    unchanged = {name: long[name] for name in long if getattr(validated, name) == short[name]}
-    return validated if not unchanged else validated.model_copy(update=unchanged)
+    if len(text.encode()) > MAX_LONG_TEXT_BYTES:
+        raise TooLarge(
+            f"{name} is larger than {MAX_LONG_TEXT_BYTES} bytes",
+            field=name,
+            limit_bytes=MAX_LONG_TEXT_BYTES,
+        )
+    validated = model.model_validate_json(json.dumps({**value, name: text[0]}))
+    return validated.model_copy(update={name: text})
+
+
+def is_long_text(model: type[BaseModel], name: str) -> bool:
+    """Whether a field is a `LongText`."""
+    return bool(model.model_fields[name].annotation == LongText | None)
+
+
+def _check_other_texts(value: Any, long_text: object) -> None:
+    """Refuse what is as long as a page, but is not one."""
+    long_chars = len(long_text) if isinstance(long_text, str) else 0
+    if text_chars(value) > MAX_OTHER_TEXT_CHARS + long_chars:
+        raise TooLarge(
+            f"the texts of the body have more than {MAX_OTHER_TEXT_CHARS} characters",
+            limit_characters=MAX_OTHER_TEXT_CHARS,
+        )
 
 
 async def _run(function: Callable[[], Result], size_bytes: int) -> Result:

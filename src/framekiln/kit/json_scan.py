@@ -7,7 +7,7 @@ such a text anyway.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 MAX_VALUES: Final = 200_000
@@ -75,6 +75,20 @@ def _integer(text: str) -> int:
 
 def _number(text: str) -> float:
     return float(text)
+
+
+def text_chars(value: object) -> int:
+    """Return the number of characters of all texts in a value; names of objects do not count."""
+    count, unread = 0, [value]
+    while unread:
+        each = unread.pop()
+        if isinstance(each, Mapping):
+            unread += each.values()
+        elif isinstance(each, list | tuple):
+            unread += each
+        elif isinstance(each, str):
+            count += len(each)
+    return count
 
 
 def scan_json(

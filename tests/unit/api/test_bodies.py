@@ -1,8 +1,11 @@
 """JSON bodies: what is read, what is refused, how they are described."""
 
 import asyncio
+import importlib
 import json
+import pkgutil
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from types import FrameType
@@ -15,19 +18,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from framekiln import api
 from framekiln.api.bodies import (
     LARGE_BODY_BYTES,
-    LONG_TEXT_CHARS,
     MAX_DEPTH,
     MAX_ESCAPES,
+    MAX_LONG_TEXT_BYTES,
     MAX_NAME_CHARS,
+    MAX_OTHER_TEXT_CHARS,
+    LongText,
     hoist_definitions,
+    is_long_text,
     json_body,
     parse_json,
     read_json,
     read_json_value,
 )
 from framekiln.api.errors import MalformedJson
+from framekiln.api.unknown_fields import RequestBody
 from framekiln.kit.errors import TooLarge
 from framekiln.kit.json_scan import MAX_PLAIN_VALUES
 
@@ -180,14 +188,82 @@ def test_the_parser_calls_python_for_each_object_and_integer() -> None:
     assert (called.count("_same"), called.count("_integer")) == (3, 3)
 
 
-async def test_long_texts_are_validated_by_their_beginning() -> None:
-    text = "x" * (LONG_TEXT_CHARS + 1) + "\n\u00e9"
-    raw = json.dumps({"text": text, "at": "2026-01-01T00:00:00Z"}).encode()
-    read = await read_json(request_of(raw), Note, max_bytes=1 << 20)
-    assert (read.text, read.at) == (text, datetime(2026, 1, 1, tzinfo=UTC))
-    raw = json.dumps({"text": "", "at": text}).encode()
+class Page(BaseModel):
+    html: LongText | None = None
+    at: datetime | None = None
+
+
+async def test_a_long_text_is_read_without_pydantic() -> None:
+    text = "x" * (1 << 20) + "\n\u00e9\U0001f525"
+    raw = json.dumps({"html": text, "at": "2026-01-01T00:00:00Z"}).encode()
+    read = await read_json(request_of(raw), Page, max_bytes=2 << 20)
+    assert (read.html, read.at) == (text, datetime(2026, 1, 1, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("html", ["", 1, ["x"], {"a": "b"}])
+async def test_a_long_text_is_a_text_that_is_not_empty(html: object) -> None:
     with pytest.raises(RequestValidationError):
-        await read_json(request_of(raw), Note, max_bytes=1 << 20)
+        await read_json(request_of(json.dumps({"html": html}).encode()), Page, max_bytes=100)
+
+
+async def test_a_long_text_has_a_limit() -> None:
+    limit = MAX_LONG_TEXT_BYTES
+    raw = b'{"html":"' + b"x" * limit + b'"}'
+    assert len((await read_json(request_of(raw), Page, max_bytes=2 * limit)).html or "") == limit
+    raw = b'{"html":"' + "é".encode() * (limit // 2) + b'x"}'
+    with pytest.raises(TooLarge, match=f"html is larger than {limit} bytes"):
+        await read_json(request_of(raw), Page, max_bytes=2 * limit)
+
+
+async def test_all_other_texts_together_have_a_lower_limit() -> None:
+    """They are read and written by calls that keep the interpreter."""
+    texts = ["x" * (MAX_OTHER_TEXT_CHARS // 4)] * 4
+    raw = json.dumps({"html": "x" * MAX_OTHER_TEXT_CHARS, "a": {"b": texts}}).encode()
+    assert (await read_json(request_of(raw), Page, max_bytes=len(raw))).html
+    raw = json.dumps({"html": "x", "a": {"b": [*texts, "x"]}}).encode()
+    with pytest.raises(TooLarge, match="the texts of the body have more than 4194304 characters"):
+        await read_json(request_of(raw), Page, max_bytes=len(raw))
+
+
+def models() -> list[type[BaseModel]]:
+    """Return the bodies of all routes."""
+    for module in pkgutil.walk_packages(api.__path__, f"{api.__name__}."):
+        importlib.import_module(module.name)
+    found, unread = [], list(RequestBody.__subclasses__())
+    while unread:
+        found.append(unread.pop())
+        unread += found[-1].__subclasses__()
+    return sorted(found, key=lambda model: model.__name__)
+
+
+def test_only_pages_are_long_texts() -> None:
+    long = [
+        f"{m.__name__}.{name}" for m in models() for name in m.model_fields if is_long_text(m, name)
+    ]
+    assert long == ["CreateRender.html"]
+
+
+async def test_no_body_takes_a_text_that_is_longer_than_its_field() -> None:
+    """A field was once validated by the first 64 KiB of its text."""
+    checked = 0
+    for model in models():
+        for name, schema in model.model_json_schema()["properties"].items():
+            longest = max(_max_lengths(schema), default=None)
+            if longest is None:
+                continue
+            raw = json.dumps({name: "x" * max(longest + 1, 200_000)}).encode()
+            with pytest.raises(RequestValidationError) as caught:
+                await read_json(request_of(raw), model, max_bytes=1 << 20)
+            assert ("body", name) in [error["loc"][:2] for error in caught.value.errors()], name
+            checked += 1
+    assert checked > 20
+
+
+def _max_lengths(schema: dict[str, Any]) -> Iterator[int]:
+    if "maxLength" in schema:
+        yield schema["maxLength"]
+    for each in schema.get("anyOf", ()):
+        yield from _max_lengths(each)
 
 
 def test_long_names_and_numbers_are_refused() -> None:

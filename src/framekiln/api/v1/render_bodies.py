@@ -5,9 +5,10 @@ from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from framekiln.api.bodies import LongText
 from framekiln.api.unknown_fields import RequestBody
 from framekiln.api.v1.numbers import NUMBER, WHOLE
 from framekiln.composition.render_preset import RenderPreset
@@ -24,6 +25,7 @@ from framekiln.timeline import exact_rate
 
 Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Percent = Annotated[int, Field(ge=1, le=100), WHOLE]
+_MAX_METADATA: Final = 16 << 10
 Side = Annotated[int, Field(ge=2, le=MAX_SIDE_PX), WHOLE]
 
 
@@ -36,6 +38,12 @@ def _known_preset(value: Any) -> Any:
     near = nearest_name(value, names) if isinstance(value, str) else None
     hint = f"; did you mean {near}?" if near else ""
     raise PydanticCustomError("preset", f"must be one of {', '.join(names)}{hint}")
+
+
+def _bounded_metadata(value: dict[str, str]) -> dict[str, str]:
+    if sum(len(name.encode()) + len(text.encode()) for name, text in value.items()) > _MAX_METADATA:
+        raise PydanticCustomError("metadata", f"must have at most {_MAX_METADATA} bytes")
+    return value
 
 
 Preset = Annotated[
@@ -104,7 +112,7 @@ class CreateRender(RequestBody):
 
     EXTRA_FIELDS = frozenset({"backend", "strategy"})
 
-    html: Annotated[str, Field(min_length=1, strict=True)] | None = None
+    html: LongText | None = None
     width: Side | None = None
     height: Side | None = None
     fps: Annotated[float, Field(ge=1, le=120), NUMBER] | None = None
@@ -114,6 +122,7 @@ class CreateRender(RequestBody):
     data: dict[str, Any] | None = None
     metadata: Annotated[
         dict[str, Annotated[str, Field(strict=True)]],
+        AfterValidator(_bounded_metadata),
         BeforeValidator(lambda value: {} if value is None else value),
     ] = Field(default_factory=dict, json_schema_extra={"type": ["object", "null"]})
     md5: Annotated[str, Field(max_length=64)] | None = None

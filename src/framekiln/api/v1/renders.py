@@ -9,7 +9,13 @@ from fastapi import APIRouter, Request, Response
 
 from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, MediaReader, Reader, services_of
-from framekiln.api.bodies import SuccessAnswer, json_body, read_json, read_to_file
+from framekiln.api.bodies import (
+    MAX_LONG_TEXT_BYTES,
+    SuccessAnswer,
+    json_body,
+    read_json,
+    read_to_file,
+)
 from framekiln.api.destination_bodies import describe_destinations, read_destinations
 from framekiln.api.progress import counted_events, progress_response
 from framekiln.api.ranges import blob_response
@@ -19,7 +25,7 @@ from framekiln.api.v1.render_bodies import CreatedRender, CreateRender, RenderIn
 from framekiln.api.v1.uploads import BINARY
 from framekiln.db.pool import Connection
 from framekiln.engine.page.render_data import render_data_json
-from framekiln.kit.errors import NotFound, TooLarge
+from framekiln.kit.errors import NotFound
 from framekiln.kit.expiry import parse_expiry
 from framekiln.kit.ids import RenderId, parse_uuid
 from framekiln.renders.bundle import GZIP_MAGIC, MAX_BUNDLE_BYTES
@@ -31,9 +37,8 @@ from framekiln.services import Services
 
 router = APIRouter(prefix="/api/v1", tags=["renders"])
 
-MAX_HTML_BYTES = 16 << 20
 # JSON may escape a letter with more bytes than it has.
-MAX_BODY_BYTES = 3 * MAX_HTML_BYTES // 2
+MAX_BODY_BYTES = 3 * MAX_LONG_TEXT_BYTES // 2
 CONTAINERS = ("mp4", "jpeg", "png", "webp")
 
 
@@ -44,10 +49,6 @@ async def create_render(request: Request, caller: AuthenticatedCaller) -> Create
     """Accept a composition; rendering starts immediately, or when the bundle is uploaded."""
     services = services_of(request)
     body = await read_json(request, CreateRender, max_bytes=MAX_BODY_BYTES)
-    if body.html is not None and len(body.html.encode()) > MAX_HTML_BYTES:
-        raise TooLarge(
-            f"html is larger than {MAX_HTML_BYTES} bytes", field="html", limit_bytes=MAX_HTML_BYTES
-        )
     expires_at = parse_expiry(body.expires_at, now=services.clock.now())
     new = body.as_request(expires_at=expires_at, warnings=warnings_of(request))
     source = None if body.html is None else body.html.encode()

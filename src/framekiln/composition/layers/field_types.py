@@ -9,7 +9,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from framekiln.composition.layers.colours import Colour, read_colour
-from framekiln.composition.layers.frozen_json import BROKEN_TEXT, FrozenJson, json_problem
+from framekiln.composition.layers.frozen_json import FrozenJson, is_text, json_problem
 from framekiln.composition.layers.json_schema import EMPTY_ARRAY, Definitions, JsonSchema, any_of
 from framekiln.composition.layers.limits import MAX_TIME_S, MAX_URL_CHARS
 from framekiln.composition.layers.numbers import (
@@ -28,6 +28,7 @@ from framekiln.composition.layers.schema import (
     Schema,
     json_type_name,
 )
+from framekiln.kit.json_scan import text_chars
 
 # Text in a style sheet must not be able to end its declaration.
 _UNSAFE_CSS: Final = re.compile(r"[;{}<>\\@]|/\*|url\(|expression\(", re.IGNORECASE)
@@ -189,7 +190,7 @@ class TextType:
             place.issue("type", f"must be a string, not {json_type_name(value)}")
         elif len(value) > self.longest:
             place.issue("out_of_range", f"must be at most {self.longest} characters")
-        elif BROKEN_TEXT.search(value):
+        elif not is_text(value):
             place.issue("type", "contains characters that are not text")
         elif self.is_css and _UNSAFE_CSS.search(value):
             place.issue("type", "must be one CSS value, without braces, semicolons or url()")
@@ -378,8 +379,9 @@ class JsonObjectType:
         if problem:
             place.issue("type", problem)
             return REFUSED
-        frozen = FrozenJson.of(value)
-        if len(frozen.text.encode()) > self.max_bytes:
+        # First what is cheap: writing lets no other thread run.
+        frozen = FrozenJson.of(value) if text_chars(value) <= self.max_bytes else None
+        if frozen is None or len(frozen.text.encode()) > self.max_bytes:
             place.issue("out_of_range", f"must be at most {self.max_bytes} bytes of JSON")
             return REFUSED
         return frozen

@@ -2,15 +2,11 @@
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from framekiln.composition.layers.limits import MAX_JSON_DEPTH
-
-# Characters that cannot be stored or sent.
-BROKEN_TEXT: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -27,6 +23,16 @@ class FrozenJson:
     def thaw(self) -> Any:
         """Return it as Python values."""
         return json.loads(self.text)
+
+
+def is_text(value: str) -> bool:
+    """Whether it has only characters that can be stored and sent."""
+    try:
+        # Several times faster than a pattern, during which no other thread could run.
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\x00" not in value
 
 
 def json_problem(value: object) -> str | None:
@@ -48,7 +54,7 @@ def json_problem(value: object) -> str | None:
 
 def _leaf_problem(item: object) -> str | None:
     if isinstance(item, str):
-        return "contains characters that are not text" if BROKEN_TEXT.search(item) else None
+        return None if is_text(item) else "contains characters that are not text"
     if isinstance(item, float):
         return None if math.isfinite(item) else "holds a number that is not finite"
     if isinstance(item, int):

@@ -17,7 +17,7 @@ from framekiln.kit.confined.job_folders import open_job_folders
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.errors import InvalidInput
-from framekiln.kit.json_scan import scan_json
+from framekiln.kit.json_scan import load_json, scan_json
 from framekiln.videos.accepted_config import accept_config
 from framekiln.videos.model import VideoRequest
 from framekiln.videos.templates.model import StoredTemplate
@@ -93,7 +93,7 @@ def _read_result(path: Path) -> dict[str, Any]:
     raw = path.read_bytes()
     # As untrusted as the rows that the child has read.
     scan_json(raw, max_values=_MAX_RESULT_VALUES)
-    found: dict[str, Any] = json.loads(raw)
+    found: dict[str, Any] = load_json(raw.decode())
     return found
 
 

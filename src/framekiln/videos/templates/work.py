@@ -30,7 +30,7 @@ from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.fair_threads import FairThreads
 from framekiln.kit.ids import OrganizationId
-from framekiln.kit.json_scan import MAX_VALUES, TooManyValues, scan_json
+from framekiln.kit.json_scan import MAX_VALUES, TooManyValues, load_json, scan_json
 from framekiln.videos.templates.model import NewTemplate, StoredTemplate
 
 _SMALL_CHARS: Final = 16 << 10
@@ -60,8 +60,12 @@ class _Work(Generic[T]):
 
     def run_small(self) -> T:
         """Do the work here, or raise `TemplateTooCostly`."""
-        if len(json.dumps(self.args)) > _SMALL_CHARS:
-            raise TemplateTooCostly.at("config", _SMALL_STEPS)
+        # In pieces: `dumps` lets no other thread run until it has all of it.
+        left = _SMALL_CHARS
+        for piece in json.JSONEncoder().iterencode(self.args):
+            left -= len(piece)
+            if left < 0:
+                raise TemplateTooCostly.at("config", _SMALL_STEPS)
         return self.here()
 
 
@@ -133,5 +137,5 @@ def _read_result(path: Path) -> dict[str, Any]:
     raw = path.read_bytes()
     # As untrusted as what the child has read.
     scan_json(raw, max_values=2 * MAX_VALUES)
-    result: dict[str, Any] = json.loads(raw)
+    result: dict[str, Any] = load_json(raw.decode())
     return result
