@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from psycopg.types.json import Json as JsonText
 
@@ -15,6 +15,9 @@ from framekiln.videos.bulks.model import Bulk, BulkRow, BulkStatus, NewBulk, Row
 from framekiln.videos.public_ids import BulkId, TemplateId, VideoId
 
 Row = dict[str, Any]
+
+# Nothing else runs in the api while the statements are written.
+_INSERTED_AT_A_TIME: Final = 500
 
 
 async def lock_organization(connection: Connection, organization_id: OrganizationId) -> None:
@@ -64,12 +67,22 @@ async def insert(
     row = await cursor.fetchone()
     if row is None:
         return None
-    async with connection.cursor() as rows:
-        await rows.executemany(
-            "INSERT INTO bulk_row (bulk_id, number, data) VALUES (%s, %s, %s)",
-            [(bulk_id, number, JsonText(data)) for number, data in enumerate(new.rows, start=1)],
-        )
+    for first in range(0, len(new.rows), _INSERTED_AT_A_TIME):
+        await _insert_rows(connection, bulk_id, new, range(first, first + _INSERTED_AT_A_TIME))
     return _bulk(row)
+
+
+async def _insert_rows(
+    connection: Connection, bulk_id: BulkId, new: NewBulk, numbers: range
+) -> None:
+    async with connection.cursor() as cursor:
+        await cursor.executemany(
+            "INSERT INTO bulk_row (bulk_id, number, data) VALUES (%s, %s, %s)",
+            [
+                (bulk_id, number, JsonText(data))
+                for number, data in enumerate(new.rows[numbers.start : numbers.stop], numbers[1])
+            ],
+        )
 
 
 async def announce_change(connection: Connection, organization_id: OrganizationId) -> None:
