@@ -68,6 +68,17 @@ def test_processes_that_read_untrusted_input_are_not_root(busy_service: Service)
     assert status_of(serve)["Umask"] == "0077"
 
 
+def test_the_database_does_not_get_the_secrets_of_the_service(busy_service: Service) -> None:
+    serve, *_ = busy_service.process_tree()
+    assert b"FRAMEKILN_API_KEY=" in Path(f"/proc/{serve}/environ").read_bytes()
+    servers = busy_service.find_processes("postgres")
+    assert servers
+    for pid in servers:
+        assert b"FRAMEKILN_" not in Path(f"/proc/{pid}/environ").read_bytes().replace(
+            b"FRAMEKILN_CHILD=", b""
+        )
+
+
 def test_stored_files_are_readable_by_the_service_accounts_only(busy_service: Service) -> None:
     folder = busy_service.data
     kept = list((folder / "blobs").rglob("*"))

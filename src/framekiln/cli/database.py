@@ -144,6 +144,8 @@ async def start_postgres(supervisor: Supervisor, postgres: EmbeddedPostgres) -> 
     program = Program(
         "postgres",
         postgres.command(),
+        # Not the keys of the service and of the bucket.
+        inherited=frozenset({"PATH", "HOME", "LANG", "LC_ALL", "TZ"}),
         folder="/",
         stop_signal=SIGINT,
         stop_timeout_s=_DATABASE_ENDS_WITHIN_S,

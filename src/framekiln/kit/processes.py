@@ -33,7 +33,9 @@ class Program:
     name: str
     argv: tuple[str, ...]
     environment: Mapping[str, str] | None = None
-    """Added to our own environment."""
+    """Added to what it inherits."""
+    inherited: frozenset[str] | None = None
+    """The names of those variables of our environment that it gets; by default all."""
     folder: str | None = None
     """The working folder; by default ours."""
     stop_signal: signal.Signals = signal.SIGTERM
@@ -74,7 +76,7 @@ class ChildProcess:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=writable,
                 stderr=writable,
-                env={**os.environ, **(program.environment or {}), MARK: mark},
+                env={**_inherited(program), **(program.environment or {}), MARK: mark},
                 cwd=program.folder,
                 start_new_session=True,
                 pass_fds=program.inherited_files,
@@ -119,6 +121,11 @@ class ChildProcess:
         except TimeoutError:
             self.kill()
         await self.wait()
+
+
+def _inherited(program: Program) -> dict[str, str]:
+    names = program.inherited
+    return {name: text for name, text in os.environ.items() if names is None or name in names}
 
 
 async def _pass_lines(readable: int, name: str, sink: LineSink) -> None:
