@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from framekiln.composition.layers.findings import ConfigFinding
+from framekiln.composition.templates.patterns import PatternBudget
 from framekiln.composition.templates.rule_subject import RuleSubject, subjects
 from framekiln.composition.templates.rules import Rule, UnknownRule, parse_rules
 
@@ -60,11 +61,12 @@ def read_inputs(value: object) -> tuple[Inputs, list[ConfigFinding]]:
         return Inputs({}), [
             ConfigFinding("inputs", "out_of_range", f"has more than {MAX_INPUTS} names")
         ]
+    patterns = PatternBudget()
     rules: dict[str, tuple[Rule, ...]] = {}
     issues: list[ConfigFinding] = []
     for name, words in value.items():
         try:
-            rules[str(name)] = parse_rules(words)
+            rules[str(name)] = parse_rules(words, patterns)
         except UnknownRule as error:
             path = f"inputs.{str(name)[:100]}"
             issues.append(ConfigFinding(path, "unknown_rule", str(error), error.hint))

@@ -6,6 +6,7 @@ years. RE2 follows all paths through a pattern at once instead. Patterns that RE
 """
 
 import re
+from functools import lru_cache
 from typing import Final
 
 import re2  # type: ignore[import-untyped]
@@ -13,8 +14,11 @@ import re2  # type: ignore[import-untyped]
 MAX_SUBJECT_CHARS: Final = 5_000
 # Time and memory of a search grow with the size of the compiled program. This limit allows a
 # hundred letters of any script; the worst pattern we found below it took half a second of CPU time
-# for the longest text.
+# for the longest text. To compile it takes 80 ms, during which no other thread runs.
 _PROGRAM_BYTES: Final = 2 << 20
+_MAX_TOTAL_STEPS: Final = 130_000
+"""Of the programs of all patterns of a template: a little more than one of them can have."""
+_KEPT_PATTERNS: Final = 16
 
 # `u` has no effect: all text is Unicode.
 _FLAGS: Final = {"i": "i", "s": "s", "m": "m", "u": ""}
@@ -54,9 +58,36 @@ class Pattern:
         except re2.error as error:
             raise UnusablePattern(_message(error)) from None
 
+    @property
+    def step_count(self) -> int:
+        """The size of the compiled program, which determines what it costs."""
+        return int(self._compiled.programsize)
+
     def search(self, text: str) -> bool:
         """Whether the pattern is found anywhere in the text."""
         return self._compiled.search(_encodable(text)) is not None
+
+
+@lru_cache(_KEPT_PATTERNS)
+def compiled_pattern(text: str) -> Pattern:
+    """Return a pattern that is compiled once for many values."""
+    return Pattern(text)
+
+
+class PatternBudget:
+    """Limits the patterns of one template, which are compiled for each request."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_TOTAL_STEPS
+
+    def take(self, text: str) -> None:
+        """Compile a pattern, or raise `UnusablePattern`."""
+        if self._left > 0:
+            # One that turns out to be too large has cost nearly as much.
+            before, self._left = self._left, self._left - _MAX_TOTAL_STEPS // 4
+            self._left = before - compiled_pattern(text).step_count
+        if self._left <= 0:
+            raise UnusablePattern("the patterns of all inputs are too large together")
 
 
 def _as_re2_writes_it(escape: re.Match[str]) -> str:

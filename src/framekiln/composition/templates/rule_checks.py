@@ -11,7 +11,7 @@ from typing import Any, Final
 from framekiln.composition.layers.colours import read_colour
 from framekiln.composition.layers.field_types import address_problem
 from framekiln.composition.layers.source_type import source_problem
-from framekiln.composition.templates.patterns import MAX_SUBJECT_CHARS, Pattern
+from framekiln.composition.templates.patterns import MAX_SUBJECT_CHARS, compiled_pattern
 from framekiln.composition.templates.rule_subject import RuleSubject, number_of, subjects
 
 MEDIA_TYPES: Final = {"video", "audio", "image"}
@@ -212,12 +212,12 @@ def is_not_in(subject: RuleSubject, words: Words) -> bool:
 
 def matches(subject: RuleSubject, words: Words) -> bool:
     """regex."""
-    return _is_short(subject) and Pattern(words[0]).search(_text(subject.value))
+    return _is_short(subject) and compiled_pattern(words[0]).search(_text(subject.value))
 
 
 def does_not_match(subject: RuleSubject, words: Words) -> bool:
     """not_regex."""
-    return _is_short(subject) and not Pattern(words[0]).search(_text(subject.value))
+    return _is_short(subject) and not compiled_pattern(words[0]).search(_text(subject.value))
 
 
 def is_alpha(subject: RuleSubject, _words: Words) -> bool:

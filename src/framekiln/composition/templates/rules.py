@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from framekiln.composition.templates import rule_checks
-from framekiln.composition.templates.patterns import Pattern, UnusablePattern
+from framekiln.composition.templates.patterns import PatternBudget, UnusablePattern
 from framekiln.composition.templates.rule_subject import RuleSubject, number_of
 from framekiln.kit.suggestions import did_you_mean
 
@@ -59,7 +59,7 @@ class UnknownRule(ValueError):
         self.hint = hint
 
 
-def parse_rules(value: object) -> tuple[Rule, ...]:
+def parse_rules(value: object, patterns: PatternBudget) -> tuple[Rule, ...]:
     """Return the rules in a text or an array of texts, or raise `UnknownRule`."""
     if isinstance(value, str):
         words = [word for word in value.split("|") if word.strip()]
@@ -69,7 +69,7 @@ def parse_rules(value: object) -> tuple[Rule, ...]:
         raise UnknownRule("must be rules such as required|string, or an array of them")
     if len(words) > MAX_RULES:
         raise UnknownRule(f"has more than {MAX_RULES} rules")
-    return tuple(_parse_one(word.strip()) for word in _joined_media(words))
+    return tuple(_parse_one(word.strip(), patterns) for word in _joined_media(words))
 
 
 def _joined_media(words: list[str]) -> list[str]:
@@ -83,7 +83,7 @@ def _joined_media(words: list[str]) -> list[str]:
     return joined
 
 
-def _parse_one(word: str) -> Rule:
+def _parse_one(word: str, patterns: PatternBudget) -> Rule:
     name, has_arguments, rest = word.partition(":")
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip()).lower()
     kind = KINDS.get(name)
@@ -100,6 +100,11 @@ def _parse_one(word: str) -> Rule:
     if not least <= len(arguments) <= most:
         raise UnknownRule(f"{name} needs {_count(least, most)}")
     _check_arguments(name, kind, arguments)
+    if name in ("regex", "not_regex"):
+        try:
+            patterns.take(arguments[0])
+        except UnusablePattern as error:
+            raise UnknownRule(f"{name}: {error}") from None
     return Rule(name, arguments)
 
 
@@ -118,11 +123,6 @@ def _check_arguments(name: str, kind: RuleType, arguments: tuple[str, ...]) -> N
         raise UnknownRule("multiple_of needs a number other than 0")
     if name == "media" and not set(arguments) <= rule_checks.MEDIA_TYPES:
         raise UnknownRule(f"media knows {', '.join(sorted(rule_checks.MEDIA_TYPES))}")
-    if name in ("regex", "not_regex"):
-        try:
-            Pattern(arguments[0])
-        except UnusablePattern as error:
-            raise UnknownRule(f"{name}: {error}") from None
 
 
 def _kind(

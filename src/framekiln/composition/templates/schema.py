@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from framekiln.composition.layers.numbers import as_json_number
-from framekiln.composition.templates.patterns import Pattern
+from framekiln.composition.templates.patterns import compiled_pattern
 from framekiln.composition.templates.rule_subject import number_of
 from framekiln.composition.templates.rules import Rule
 from framekiln.composition.templates.template import Template
@@ -118,7 +118,7 @@ _MORE: Final[dict[str, Callable[[Rule, Mapping[str, Any]], dict[str, Any]]]] = {
     "between": _bound,
     "size": _bound,
     "in": _choices,
-    "regex": lambda rule, _: {"pattern": Pattern(rule.arguments[0]).source},
+    "regex": lambda rule, _: {"pattern": compiled_pattern(rule.arguments[0]).source},
     "multiple_of": _multiple,
     "distinct": lambda _rule, _schema: {"uniqueItems": True},
 }

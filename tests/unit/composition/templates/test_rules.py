@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+import re2  # type: ignore[import-untyped]
 
 from framekiln.composition.templates.inputs import check_data, read_inputs
 from framekiln.composition.templates.rules import KINDS
@@ -188,3 +189,33 @@ def test_rules_that_need_the_network_are_returned() -> None:
         ("duration_max", ("30",)),
     ]
     assert {(check.path, check.url) for check in remote} == {("data.a", URL)}
+
+
+@pytest.mark.parametrize("pattern", [r"\p{L}{1,99}", r"\p{L}{1,999}"])
+def test_the_patterns_of_a_template_are_bounded_together(
+    pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A template of 9 KB kept a thread and the interpreter busy for half a minute."""
+    compiled: list[str] = []
+    compile_one = re2.compile
+
+    def compile_and_count(text: str, options: Any) -> Any:
+        compiled.append(text)
+        return compile_one(text, options)
+
+    monkeypatch.setattr(re2, "compile", compile_and_count)
+    inputs = {f"input{number}": f"regex:{pattern}{number}" for number in range(200)}
+    _, issues = read_inputs(inputs)
+    assert "the patterns of all inputs are too large together" in issues[-1].message
+    assert len(compiled) <= 4
+
+
+def test_a_template_may_have_many_ordinary_patterns() -> None:
+    inputs = {f"input{number}": rf"regex:/^[A-Z]{{1,20}}-\d+{number}$/i" for number in range(200)}
+    assert read_inputs(inputs)[1] == []
+
+
+def test_a_pattern_is_compiled_once_for_many_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs, _ = read_inputs({"names.*": r"regex:^\p{L}{1,50}$"})
+    monkeypatch.setattr(re2, "compile", None)
+    assert not check_data(inputs, {"names": ["abc"] * 1000}).issues
