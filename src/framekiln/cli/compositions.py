@@ -4,16 +4,17 @@ import shutil
 import stat
 import zipfile
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
 from framekiln.engine.site import PageFolder, Site
 from framekiln.kit.errors import InvalidInput
 from framekiln.renders.bundle import (
     GZIP_MAGIC,
-    MAX_ENTRIES,
     MAX_UNPACKED_BYTES,
+    EntryPlaces,
     read_index,
+    shown,
     unpack,
 )
 from framekiln.renders.errors import BadBundle, BundleTooLarge
@@ -67,12 +68,11 @@ def _unpack_zip(archive: Path, folder: Path) -> None:
     try:
         with zipfile.ZipFile(archive) as packed:
             entries = packed.infolist()
-            if len(entries) > MAX_ENTRIES:
-                raise BundleTooLarge(f"the bundle has more than {MAX_ENTRIES} entries")
             if sum(entry.file_size for entry in entries) > MAX_UNPACKED_BYTES:
                 raise BundleTooLarge(f"the bundle unpacks to more than {MAX_UNPACKED_BYTES} bytes")
+            places = EntryPlaces(folder)
             for entry in entries:
-                _unpack_entry(packed, entry, folder)
+                _unpack_entry(packed, entry, places.place(entry.filename))
     # RuntimeError means a password, NotImplementedError an unknown compression method.
     except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError, OSError) as error:
         raise BadBundle(f"the bundle is not a readable ZIP: {error}") from error
@@ -80,18 +80,12 @@ def _unpack_zip(archive: Path, folder: Path) -> None:
         raise BadBundle("the bundle has no index.html at its root")
 
 
-def _unpack_entry(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path) -> None:
-    name = PurePosixPath(entry.filename)
-    if not entry.filename:
-        raise BadBundle("the bundle has an entry without a name")
-    if name.is_absolute() or ".." in name.parts or "\\" in entry.filename:
-        raise BadBundle(f"the bundle's entry {entry.filename[:200]!r} points outside the bundle")
+def _unpack_entry(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path) -> None:
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise BadBundle(
-            f"the bundle's entry {entry.filename[:200]!r} is neither a file nor a folder"
+            f"the bundle's entry {shown(entry.filename)} is neither a file nor a folder"
         )
-    target = folder.joinpath(*name.parts)
     if entry.is_dir():
         target.mkdir(parents=True, exist_ok=True)
         return

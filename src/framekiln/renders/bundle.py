@@ -19,6 +19,8 @@ from framekiln.renders.errors import BadBundle, BundleTooLarge
 MAX_BUNDLE_BYTES: Final = 256 << 20
 MAX_UNPACKED_BYTES: Final = 1 << 30
 MAX_ENTRIES: Final = 10_000
+"""Of entries, and of folders: an entry may be below folders that have no entry."""
+MAX_DEPTH: Final = 64
 MAX_INDEX_BYTES: Final = 16 << 20
 """Of index.html, which is read whole; as much as inline HTML may have."""
 GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -67,7 +69,7 @@ class _Entry(tarfile.TarInfo):
         if self.type in _HEADER_TYPES:
             self._count_header(tar)
         if self.size < 0 or self.type == tarfile.GNUTYPE_SPARSE:
-            raise BadBundle(f"the bundle's entry {_shown(self)} has no plain size")
+            raise BadBundle(f"the bundle's entry {shown(self.name)} has no plain size")
         entry: tarfile.TarInfo = super()._proc_member(tar)  # type: ignore[misc]
         return entry
 
@@ -86,7 +88,7 @@ class _Entry(tarfile.TarInfo):
         if b"path" in fields:
             entry.name = fields[b"path"].decode("utf-8", "surrogateescape").rstrip("/")
         if fields.get(b"size", b"%d" % entry.size) != b"%d" % entry.size:
-            raise BadBundle(f"the bundle's entry {_shown(entry)} has no plain size")
+            raise BadBundle(f"the bundle's entry {shown(entry.name)} has no plain size")
         return entry
 
     def _count_header(self, tar: _Archive) -> None:
@@ -116,6 +118,29 @@ def _extended_fields(raw: bytes) -> dict[bytes, bytes]:
             fields[name] = value
         at = end
     return fields
+
+
+class EntryPlaces:
+    """Where the entries of a bundle go: below its folder, not too deep, and not too many."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._entries = 0
+        self._folders: set[PurePosixPath] = set()
+
+    def place(self, entry: str) -> Path:
+        """Return the place of an entry, or raise what is wrong with its name."""
+        name = PurePosixPath(entry)
+        if name.is_absolute() or ".." in name.parts or "\\" in entry or "\0" in entry:
+            raise BadBundle(f"the bundle's entry {shown(entry)} leads out of the bundle")
+        if not entry or len(name.parts) > MAX_DEPTH:
+            reason = f"is more than {MAX_DEPTH} folders deep" if entry else "has no name"
+            raise BadBundle(f"the bundle's entry {shown(entry)} {reason}")
+        self._entries += 1
+        self._folders.update(name.parents)
+        if max(self._entries, len(self._folders) - 1) > MAX_ENTRIES:
+            raise BundleTooLarge(f"the bundle has more than {MAX_ENTRIES} entries")
+        return self._folder.joinpath(*name.parts)
 
 
 def unpack(archive: Path, folder: Path) -> None:
@@ -148,36 +173,28 @@ def check_bundle(archive: Path) -> None:
 
 
 def _unpack_all(tar: tarfile.TarFile, folder: Path) -> None:
-    left = MAX_UNPACKED_BYTES
-    count = 0
+    left, places = MAX_UNPACKED_BYTES, EntryPlaces(folder)
     while (entry := tar.next()) is not None:
         # tarfile would keep every entry with its headers, up to 64 KiB each.
         tar.members = []  # type: ignore[attr-defined]
-        count += 1
-        if count > MAX_ENTRIES:
-            raise BundleTooLarge(f"the bundle has more than {MAX_ENTRIES} entries")
         left -= max(0, entry.size)
         if left < 0:
             raise BundleTooLarge(f"the bundle unpacks to more than {MAX_UNPACKED_BYTES} bytes")
         try:
-            _unpack_one(tar, entry, folder)
+            _unpack_one(tar, entry, places.place(entry.name))
         except OSError as error:
             if error.errno not in _IMPOSSIBLE_PLACE:
                 raise
             reason = _IMPOSSIBLE_PLACE[error.errno]
-            raise BadBundle(f"the bundle's entry {_shown(entry)} {reason}") from error
+            raise BadBundle(f"the bundle's entry {shown(entry.name)} {reason}") from error
 
 
-def _unpack_one(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> None:
-    name = PurePosixPath(entry.name)
-    if name.is_absolute() or ".." in name.parts or "\\" in entry.name or "\0" in entry.name:
-        raise BadBundle(f"the bundle's entry {_shown(entry)} leads out of the bundle")
-    target = folder.joinpath(*name.parts)
+def _unpack_one(tar: tarfile.TarFile, entry: tarfile.TarInfo, target: Path) -> None:
     if entry.isdir():
         target.mkdir(parents=True, exist_ok=True)
         return
     if not entry.isreg() or entry.issparse():
-        raise BadBundle(f"the bundle's entry {_shown(entry)} is neither a file nor a folder")
+        raise BadBundle(f"the bundle's entry {shown(entry.name)} is neither a file nor a folder")
     target.parent.mkdir(parents=True, exist_ok=True)
     content = tar.extractfile(entry)
     assert content is not None
@@ -185,5 +202,6 @@ def _unpack_one(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> N
         shutil.copyfileobj(content, file)
 
 
-def _shown(entry: tarfile.TarInfo) -> str:
-    return repr(entry.name[:200])
+def shown(entry: str) -> str:
+    """Return the name of an entry as messages have it."""
+    return repr(entry[:200])

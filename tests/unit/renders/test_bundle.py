@@ -95,6 +95,24 @@ def test_a_large_index_is_refused_before_it_is_read(tmp_path: Path) -> None:
         check_bundle(archive)
 
 
+def test_too_many_folders_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bundle of 10,000 entries made ten million folders."""
+    monkeypatch.setattr(bundle, "MAX_ENTRIES", 10)
+    entries = {"index.html": b"x", "a/b/c/d/e/f": b"", "a/b/c/d/g": b"", "1/2/3/4/5/6": b""}
+    with pytest.raises(BundleTooLarge, match="more than 10 entries"):
+        unpacked(make_archive(tmp_path / "b", {**entries, "7/8/9": b""}))
+    monkeypatch.setattr(bundle, "MAX_ENTRIES", 12)
+    assert unpacked(make_archive(tmp_path / "c", {**entries, "7/8/9": b""}))
+
+
+def test_entries_that_are_too_deep_are_refused(tmp_path: Path) -> None:
+    """Python removes folders by recursion, so a render of such a bundle failed by our fault."""
+    deepest = "a/" * (bundle.MAX_DEPTH - 1) + "x"
+    assert unpacked(make_archive(tmp_path / "b", {"index.html": b"x", deepest: b""}))
+    with pytest.raises(BadBundle, match="is more than 64 folders deep"):
+        unpacked(make_archive(tmp_path / "c", {"index.html": b"x", f"a/{deepest}": b""}))
+
+
 def test_headers_of_entries_are_not_kept_in_memory(tmp_path: Path) -> None:
     header_bytes, entries = 60_000, 200
     with tarfile.open(tmp_path / "b", "w:gz", format=tarfile.PAX_FORMAT) as tar:
