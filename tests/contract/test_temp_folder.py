@@ -1,5 +1,6 @@
 """Temporary folders of processes: removed at their end, or at the next start if killed."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -65,3 +66,16 @@ def test_all_temporary_files_of_a_process_are_in_its_folder(place: Path) -> None
         assert sweep_temp_folders(place) == 0
     assert not list(place.iterdir())
     assert tempfile.gettempdir() == str(place)
+
+
+def test_folders_of_any_depth_are_removed(place: Path) -> None:
+    """The files of a bundle with 980 levels kept the service from starting again."""
+    with holder() as (process, left):
+        process.kill()
+        process.wait()
+        deep = str(left)
+        for _ in range(1500):
+            deep += "/a"
+            os.mkdir(deep)
+        assert sweep_temp_folders(place) == 1
+        assert not left.exists()

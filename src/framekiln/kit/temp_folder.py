@@ -7,7 +7,7 @@ folder of ours without a lock therefore belongs to nobody any more.
 import contextlib
 import fcntl
 import os
-import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +33,7 @@ def own_temp_folder() -> Iterator[Path]:
         yield folder
     finally:
         tempfile.tempdir = before
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         os.close(lock)
 
 
@@ -44,12 +44,22 @@ def sweep_temp_folders(place: Path) -> int:
         lock = _lock(folder)
         if lock is None:
             continue
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         os.close(lock)
         count += 1
     if count:
         log.info("temp.swept", folder=str(place), count=count)
     return count
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, whatever is in it.
+
+    Python removes folders by recursion, so one with a thousand levels would stop the process.
+    """
+    subprocess.run(
+        ["rm", "-rf", "--", str(folder)], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
 
 
 def _create(place: str) -> tuple[Path, int]:
