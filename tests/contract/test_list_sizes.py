@@ -31,3 +31,15 @@ async def test_the_list_of_videos_has_no_long_configs(app: AppHarness) -> None:
     assert found[long].record.config == {"filename": "Long.mp4", "extension": "mp4"}
     shown = (await app.client.get(VIDEOS)).json()["data"]
     assert {each["id"] for each in shown} >= {short, long}
+
+
+async def test_the_metadata_of_a_render_has_a_limit(app: AppHarness) -> None:
+    """Lists contain it, and it could have 24 MiB."""
+    largest = {"name": "x" * ((16 << 10) - 4)}
+    body = {"html": "<p>Hi", "duration_ms": 100, "metadata": largest}
+    answer = await app.client.post("/api/v1/renders", json=body)
+    assert (answer.status_code, answer.json()["metadata"]) == (201, largest)
+    body["metadata"] = {**largest, "a": ""}
+    answer = await app.client.post("/api/v1/renders", json=body)
+    assert answer.status_code == 400
+    assert answer.json()["issues"][0]["path"] == "metadata"

@@ -1,6 +1,5 @@
 """Temporary folders of processes: removed at their end, or at the next start if killed."""
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -73,9 +72,8 @@ def test_folders_of_any_depth_are_removed(place: Path) -> None:
     with holder() as (process, left):
         process.kill()
         process.wait()
-        deep = str(left)
-        for _ in range(1500):
-            deep += "/a"
-            os.mkdir(deep)
+        # One by one, because Python makes parents by recursion.
+        for depth in range(1, 1500):
+            Path(left, "a/" * depth).mkdir()
         assert sweep_temp_folders(place) == 1
         assert not left.exists()

@@ -273,18 +273,6 @@ async def test_the_largest_composition_is_accepted(idle_app: AppHarness) -> None
     assert await idle_app.count_stored() == (renders + 1, blobs + 1)
 
 
-async def test_metadata_has_a_limit(idle_app: AppHarness) -> None:
-    """Lists and webhooks contain it; it could have 24 MiB."""
-    largest = {"name": "x" * ((16 << 10) - 4)}
-    answer = await idle_app.client.post(RENDERS, json={"html": "x", "metadata": largest})
-    assert (answer.status_code, answer.json()["metadata"]) == (201, largest)
-    answer = await idle_app.client.post(
-        RENDERS, json={"html": "x", "metadata": {**largest, "a": ""}}
-    )
-    assert answer.status_code == 400
-    assert answer.json()["issues"][0]["path"] == "metadata"
-
-
 @pytest.mark.spec("5")
 async def test_every_route_requires_a_key(idle_app: AppHarness) -> None:
     transport = httpx.ASGITransport(idle_app.asgi)
