@@ -15,8 +15,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from framekiln.api.bodies import MAX_LONG_TEXT_BYTES
-from framekiln.api.v1.renders import MAX_BODY_BYTES
+from framekiln.api.v1.renders import MAX_BODY_BYTES, MAX_HTML_BYTES
 from framekiln.renders.model import RenderStatus
 from tests.support.app import BASE_URL, AppHarness
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
@@ -252,13 +251,11 @@ async def test_a_render_without_html_waits_for_its_bundle(idle_app: AppHarness) 
 @pytest.mark.spec("7", "8")
 async def test_a_composition_that_is_too_large_is_not_stored(idle_app: AppHarness) -> None:
     before = await idle_app.count_stored()
-    answer = await idle_app.client.post(
-        RENDERS, json={"html": "é" * (MAX_LONG_TEXT_BYTES // 2 + 1)}
-    )
+    answer = await idle_app.client.post(RENDERS, json={"html": "é" * (MAX_HTML_BYTES // 2 + 1)})
     assert answer.status_code == 413
     body = answer.json()
     assert (body["error"], body["field"]) == ("too_large", "html")
-    assert body["limit_bytes"] == MAX_LONG_TEXT_BYTES
+    assert body["limit_bytes"] == MAX_HTML_BYTES
     announced = {"Content-Length": str(MAX_BODY_BYTES + 1)}
     answer = await idle_app.client.post(RENDERS, content=b"{}", headers=announced)
     assert answer.status_code == 413
@@ -268,7 +265,7 @@ async def test_a_composition_that_is_too_large_is_not_stored(idle_app: AppHarnes
 
 async def test_the_largest_composition_is_accepted(idle_app: AppHarness) -> None:
     renders, blobs = await idle_app.count_stored()
-    answer = await idle_app.client.post(RENDERS, json={"html": "x" * MAX_LONG_TEXT_BYTES})
+    answer = await idle_app.client.post(RENDERS, json={"html": "x" * MAX_HTML_BYTES})
     assert answer.status_code == 201
     assert await idle_app.count_stored() == (renders + 1, blobs + 1)
 

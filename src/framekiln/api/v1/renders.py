@@ -37,8 +37,9 @@ from framekiln.services import Services
 
 router = APIRouter(prefix="/api/v1", tags=["renders"])
 
+MAX_HTML_BYTES = MAX_LONG_TEXT_BYTES
 # JSON may escape a letter with more bytes than it has.
-MAX_BODY_BYTES = 3 * MAX_LONG_TEXT_BYTES // 2
+MAX_BODY_BYTES = 3 * MAX_HTML_BYTES // 2
 CONTAINERS = ("mp4", "jpeg", "png", "webp")
 
 
