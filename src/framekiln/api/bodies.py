@@ -33,7 +33,7 @@ MAX_DEPTH = 64
 MAX_NAME_CHARS = 1000
 LARGE_BODY_BYTES = 16 << 10
 """Larger bodies are parsed in a thread: 16 KiB of small values already take some milliseconds."""
-MAX_LONG_TEXT_BYTES: Final = 8 << 20
+MAX_LONG_TEXT_BYTES: Final = 16 << 20
 MAX_OTHER_TEXT_CHARS: Final = 4 << 20
 """Of all texts together in a body that may have a `LongText`, without that."""
 MAX_ESCAPES = 4 << 20

@@ -22,8 +22,8 @@ from framekiln.api.body_memory import count_body
 from framekiln.api.errors import MalformedJson
 from framekiln.kit.errors import InvalidInput, TooLarge
 
-MAX_FIELDS_BYTES: Final = 8 << 20
-"""Single calls of C functions for so many bytes keep the interpreter for up to 50 ms."""
+MAX_FIELDS_BYTES: Final = 16 << 20
+"""Single calls of C functions for so many bytes keep the interpreter for up to 80 ms."""
 MAX_UPLOAD_BYTES: Final = 2 << 30
 MAX_FILES: Final = 500
 _MAX_FIELDS: Final = 2000
