@@ -16,7 +16,7 @@ from tests.support.timeouts import TIMEOUT_S
 
 RENDERS = "/api/v1/renders"
 SLOW_CLIENTS = 100
-OBJECTS = b"[" + b"{}," * (7 << 20) + b"{}]"
+OBJECTS = b"[" + b"{}," * (3 << 20) + b"{}]"
 LOOP = "{% for i in (1..9000) %}{{ i | append: 'x' }}{% endfor %}"
 
 
@@ -63,7 +63,7 @@ def test_slow_senders_are_disconnected(neighbour: Account) -> None:
 
 def test_json_bombs_are_refused(account: Account, neighbour: Account) -> None:
     unknown = f"{account.url}/api/v1/pipeline-callbacks/unknown"
-    config = b'{"config": ' + OBJECTS[: 8 << 20] + b"]}"
+    config = b'{"config": ' + OBJECTS[: 7 << 20] + b"]}"
     render, callback, plan = answers_beside(
         neighbour,
         lambda: account.http.post(RENDERS, content=OBJECTS),
@@ -72,7 +72,7 @@ def test_json_bombs_are_refused(account: Account, neighbour: Account) -> None:
     )
     assert (render.status_code, render.json()["limit_values"]) == (413, 200_000)
     assert callback in (404, "closed")
-    assert plan.status_code == 413
+    assert (plan.status_code, "200000 values" in plan.text) == (413, True)
 
 
 def status_of(url: str, body: bytes) -> int | str:
