@@ -37,12 +37,12 @@ def test_a_csv_that_cannot_be_read_is_refused(raw: bytes, message: str) -> None:
 @pytest.mark.parametrize("rest", [b"a,", b'"\n",a,'])
 def test_a_csv_line_with_too_many_commas_is_refused(head: bytes, rest: bytes) -> None:
     """The reader kept the interpreter lock: a header of 4 million names stopped the api for 5 s."""
-    with pytest.raises(TooLarge, match="more than 50000 commas"):
+    with pytest.raises(TooLarge, match="more than 10000 commas"):
         read_csv(head + rest * 50_001)
 
 
 def test_a_csv_may_have_many_commas_in_many_lines() -> None:
-    row = f'"{"," * 30_000}"\n'
+    row = f'"{"," * 9_000}"\n'
     assert len(read_csv(f"a\n{row * 3}".encode())) == 3
 
 

@@ -13,7 +13,7 @@ from framekiln.api.bodies import parse_json, parse_large_json, read_bytes
 from framekiln.api.errors import MalformedJson
 from framekiln.api.v2.forms import MAX_FIELDS_BYTES, field_error
 from framekiln.kit.errors import InvalidInput, TooLarge
-from framekiln.kit.json_scan import MAX_PLAIN_VALUES, MAX_VALUES
+from framekiln.kit.json_scan import MAX_VALUES
 from framekiln.videos.bulks.model import MAX_ROWS
 from framekiln.videos.bulks.row_check import InvalidRows, RowIssue
 
@@ -25,6 +25,8 @@ JSON_LINES_TYPES: Final = (
     "application/json-lines",
     "application/x-jsonlines",
 )
+MAX_COMMAS: Final = 10_000
+"""In a row of CSV, which is read, sorted and written by single calls."""
 
 Data = dict[str, Any]
 
@@ -131,9 +133,9 @@ def _csv_lines(text: str) -> Iterator[list[str]]:
         for line in io.StringIO(text, newline=""):
             commas += line.count(",")
             # The reader lets no other thread run until it has all cells of a line.
-            if commas > MAX_PLAIN_VALUES:
-                message = f"the CSV has a line with more than {MAX_PLAIN_VALUES} commas"
-                raise TooLarge(message, limit_values=MAX_PLAIN_VALUES)
+            if commas > MAX_COMMAS:
+                message = f"the CSV has a line with more than {MAX_COMMAS} commas"
+                raise TooLarge(message, limit_values=MAX_COMMAS)
             yield line
 
     reader = csv.reader(read(), strict=True)
