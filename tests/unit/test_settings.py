@@ -133,3 +133,11 @@ def test_an_argument_replaces_its_variable(monkeypatch: pytest.MonkeyPatch) -> N
 def test_variables_may_be_written_in_lower_case(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("framekiln_port", "9000")
     assert Settings().port == 9000
+
+
+def test_variables_without_our_prefix_are_those_of_other_programs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOST", "0.0.0.0")
+    monkeypatch.setenv("PORT", "9000")
+    assert (Settings().host, Settings().port) == ("127.0.0.1", 8080)
