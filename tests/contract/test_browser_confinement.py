@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -201,7 +202,11 @@ def runs_chromium(pid: int) -> bool:
 def test_doctor_reports_leaked_environment_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRAMEKILN_API_KEY", SECRET)
     with subprocess.Popen(["/bin/sleep", "600"]) as leaky:
-        found = our_variables([Path(f"/proc/{leaky.pid}")])
+        process = Path(f"/proc/{leaky.pid}")
+        # The kernel shows it a moment after the program was started.
+        while not (process / "environ").read_bytes():
+            time.sleep(0.01)
+        found = our_variables([process])
         leaky.kill()
     assert found is not None
     assert "FRAMEKILN_API_KEY" in found
