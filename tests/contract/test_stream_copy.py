@@ -43,6 +43,7 @@ def media(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
         {
             "foreign.mp4": partial(make_clip, clip=foreign),
             "own.mp4": make_own,
+            "still.mp4": lambda path: made(config_of(*BOXES, **LONG), assets, path),
             "damaged.mp4": lambda path: damage(assets.fetch(OWN).path, path, number=SLICE + 5),
             "turned.mp4": lambda path: turn(assets.fetch(OWN).path, path),
         },
@@ -50,10 +51,17 @@ def media(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
     return assets
 
 
-FOREIGN, OWN, DAMAGED, TURNED = (
-    f"{MEDIA_ORIGIN}{name}.mp4" for name in ("foreign", "own", "damaged", "turned")
+FOREIGN, OWN, STILL, DAMAGED, TURNED = (
+    f"{MEDIA_ORIGIN}{name}.mp4" for name in ("foreign", "own", "still", "damaged", "turned")
 )
 LONG = {"duration": LENGTH_S, "fps": FPS}
+# Most frames repeat the one before, and bypass the encoder. None changes at a keyframe.
+RED_S, GREEN_S = 3.3, 6.7
+BOXES = (
+    rect("#FF0000", (0, 0, 320, 240)),
+    rect("#00FF00", (0, 0, 320, 240), timeline={"start": RED_S}),
+    rect("#0000FF", (0, 0, 320, 240), timeline={"start": GREEN_S}),
+)
 
 
 def video(file: str = OWN, **more: Any) -> dict[str, Any]:
@@ -120,6 +128,14 @@ def test_an_untouched_video_is_copied_byte_for_byte(media: LocalAssets, tmp_path
     path = tmp_path / "film.mp4"
     assert made(config_of(video(), **LONG), media, path) == [COPIED_SLICE] * 3
     assert path.read_bytes() == media.fetch(OWN).path.read_bytes()
+
+
+def test_a_film_of_pictures_that_stay_is_copied_byte_for_byte(
+    media: LocalAssets, tmp_path: Path
+) -> None:
+    path = tmp_path / "film.mp4"
+    assert made(config_of(video(STILL), **LONG), media, path) == [COPIED_SLICE] * 3
+    assert path.read_bytes() == media.fetch(STILL).path.read_bytes()
 
 
 def test_copied_and_encoded_slices_are_joined_seamlessly(
@@ -206,14 +222,25 @@ def test_a_browser_plays_copied_and_encoded_slices_without_a_gap(
     box = rect("#FF0000", (0, 200, 10, 10), timeline={"start": 5}, trim={"end": 2})
     assert COPIED_SLICE in made(config_of(video(), box, **LONG), media, path)
     numbers = [0, SLICE - 1, SLICE, 2 * SLICE - 1, 2 * SLICE, 3 * SLICE - 1, SLICE // 2]
+    assert [read_frame_code(picture) for picture in shown_in_browser(path, numbers)] == numbers
+
+
+def test_a_browser_shows_pictures_that_stay_until_they_change(media: LocalAssets) -> None:
+    red_end, green_end = round(RED_S * FPS), round(GREEN_S * FPS)
+    numbers = [0, red_end - 1, red_end, red_end + 15, green_end - 1, green_end, 3 * SLICE - 1]
+    shown = shown_in_browser(media.fetch(STILL).path, numbers)
+    assert [int(np.argmax(picture[120, 160])) for picture in shown] == [0, 0, 1, 1, 1, 2, 2]
+
+
+def shown_in_browser(path: Path, numbers: list[int]) -> list[NDArray[np.uint8]]:
+    """Return frames of a film as a browser shows them, sought in this order."""
     page = Answer(body=PAGE.encode(), headers={"Content-Type": "text/html"})
     film = Answer(body=path.read_bytes(), headers={"Content-Type": "video/mp4"})
     with Receiver() as server, open_tab() as tab:
         server.answer_by(lambda request: film if request.path == "/film" else page)
         tab.open(server.url("/"))
         pictures = tab.run(f"pictures({[(number + 0.5) / FPS for number in numbers]})")
-    shown = [np.array(each, np.uint8).reshape(240, 320, 4)[..., :3] for each in pictures]
-    assert [read_frame_code(picture) for picture in shown] == numbers
+    return [np.array(each, np.uint8).reshape(240, 320, 4)[..., :3] for each in pictures]
 
 
 PAGE = """<!doctype html><video muted></video><script>
