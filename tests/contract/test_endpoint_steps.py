@@ -203,7 +203,13 @@ class TestRequests:
         self, endpoints: EndpointHarness, endpoint_receiver: TlsReceiver
     ) -> None:
         line = endpoints.pipelines
-        endpoint_receiver.answer(DONE)
+
+        def answer(_: ReceivedRequest) -> Answer:
+            # The run fails with the first answer, and then sends no more.
+            endpoint_receiver.wait_for(2)
+            return DONE
+
+        endpoint_receiver.answer_by(answer)
         endpoint = await endpoints.create_endpoint(endpoint_receiver.url())
         granularity = {"mode": "segment", "window_ms": 1000, "overlap_ms": 500}
         ask = step("endpoint", granularity=granularity, with_={"endpoint_id": endpoint["id"]})
