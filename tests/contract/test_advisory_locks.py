@@ -21,7 +21,7 @@ class Holder:
         self._task = asyncio.create_task(self._hold(locks, name))
 
     async def _hold(self, locks: AdvisoryLocks, name: str) -> None:
-        async with locks.hold(name):
+        async with locks.lock(name):
             self.has_lock.set()
             await self._end.wait()
 
@@ -108,9 +108,9 @@ async def test_a_lost_connection_is_replaced(conninfo: str) -> None:
                 " WHERE locktype = 'advisory' AND datname = current_database()"
             )
         with pytest.raises(DatabaseUnavailable):
-            async with locks.hold("first"):
+            async with locks.lock("first"):
                 pass
-        async with locks.hold("second"):
+        async with locks.lock("second"):
             assert await held_locks(conninfo) == 1
         with pytest.raises(DatabaseUnavailable):
             await stays.end()

@@ -26,10 +26,10 @@ class AdvisoryLocks:
         self._keeper: _ConnectionKeeper | None = None
         # A connection gets its own lock a second time, so tasks of this process wait here first.
         self._turns: dict[str, asyncio.Lock] = {}
-        self._visitors: Counter[str] = Counter()
+        self._users: Counter[str] = Counter()
 
     @asynccontextmanager
-    async def hold(self, name: str) -> AsyncIterator[None]:
+    async def lock(self, name: str) -> AsyncIterator[None]:
         """Wait until nobody else holds the lock, and hold it during the block."""
         async with self._turn(name), self._connection() as connection:
             # A cancelled request may have got the lock, so it is given back in any case.
@@ -42,14 +42,14 @@ class AdvisoryLocks:
 
     @asynccontextmanager
     async def _turn(self, name: str) -> AsyncIterator[None]:
-        self._visitors[name] += 1
+        self._users[name] += 1
         try:
             async with self._turns.setdefault(name, asyncio.Lock()):
                 yield
         finally:
-            self._visitors[name] -= 1
-            if not self._visitors[name]:
-                del self._visitors[name], self._turns[name]
+            self._users[name] -= 1
+            if not self._users[name]:
+                del self._users[name], self._turns[name]
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:

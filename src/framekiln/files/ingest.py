@@ -55,7 +55,7 @@ class Ingest:
             return found
         async with (
             self._places.place(organization_id),
-            self._locks.hold(f"ingest:{organization_id}:{url}"),
+            self._locks.lock(f"ingest:{organization_id}:{url}"),
         ):
             # Another download may have finished while this one waited.
             return await self.find(organization_id, url) or await self._download(
