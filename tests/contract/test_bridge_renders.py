@@ -12,6 +12,7 @@ from tests.contract.conftest import TEMPLATE
 from tests.support.app import AppHarness, open_app
 from tests.support.external_runtime import write_bundle
 from tests.support.frame_codes import read_frame_code
+from tests.support.jobs import is_empty, wait_until
 from tests.support.looks import decode_frames
 from tests.support.postgres import PostgresServer
 from tests.support.sounds import decode_audio, find_beeps
@@ -57,6 +58,7 @@ async def test_a_bundle_with_a_runtime_is_rendered_in_slices_with_sound(
     assert [read_frame_code(frame.rgb) for frame in decode_frames(path)] == list(range(25))
     sound = decode_audio(path)
     assert find_beeps(sound.mono, sound.rate_hz) == pytest.approx([0, 1, 2], abs=0.005)
+    await wait_until(is_empty(app.services.jobs))  # they delete slices after they tell of the film
     # The bundle and the film; no slice, no sound.
     assert (await app.count_stored())[1] == 2
 

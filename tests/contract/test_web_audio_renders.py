@@ -11,6 +11,7 @@ import pytest
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import AppHarness, open_app
 from tests.support.clips import Clip, make_clip
+from tests.support.jobs import is_empty, wait_until
 from tests.support.postgres import PostgresServer
 from tests.support.sounds import beep_times
 
@@ -59,5 +60,6 @@ async def test_sound_of_scripts_is_mixed_with_that_of_elements(
     path = tmp_path / "film.mp4"
     path.write_bytes((await app.client.get(f"{address}.mp4")).content)
     assert beep_times(path) == pytest.approx([0, 1, 1.5, 2], abs=0.002)
+    await wait_until(is_empty(app.services.jobs))  # they delete slices after they tell of the film
     # The bundle and the film; no slice, no sound.
     assert (await app.count_stored())[1] == 2
