@@ -19,8 +19,9 @@ from typer.testing import CliRunner, Result
 from framekiln.capture.browser import Browser
 from framekiln.cli.program import app
 from framekiln.engine.confinement import missing_confinement
-from framekiln.engine.film import FilmResult, make_film
+from framekiln.engine.film import FilmResult, make_film, make_still
 from framekiln.engine.film_order import FilmOrder
+from framekiln.media.images.stills import StillFormat
 from tests.conftest import SHARED, SURVIVAL, group_of
 from tests.support.browsers import SharedBrowser
 from tests.support.frame_codes import Picture
@@ -90,6 +91,12 @@ class FilmHarness:
         path = self._folder / f"{next(self._numbers)}.mp4"
         film = make_film(FilmOrder(html, **asked | order), self.browser, path, limits=FILM_LIMITS)
         return RenderedFilm(film, path)
+
+    def still(self, order: FilmOrder, format_: StillFormat) -> Path:
+        """Make the still of an order."""
+        path = self._folder / f"{next(self._numbers)}.still"
+        make_still(order, self.browser, path, format_, limits=FILM_LIMITS)
+        return path
 
 
 class SharedServices:

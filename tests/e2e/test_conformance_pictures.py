@@ -11,10 +11,11 @@ import pytest
 from framekiln.capture.framebuffer import Pixels
 from framekiln.engine.film_order import FilmOrder, StillMoment
 from framekiln.engine.page.renderer import open_page_renderer
+from framekiln.media.images.still_formats import PngFormat
 from tests.e2e.conformance import bar, film, scene
 from tests.e2e.conftest import FilmHarness
 from tests.support.clips import write_picture
-from tests.support.looks import colour_at
+from tests.support.looks import colour_at, decode_still
 from tests.support.timeouts import FILM_LIMITS
 
 LARGE_PX = (4000, 3000)
@@ -125,8 +126,7 @@ def still(harness: FilmHarness, html: str, at_ms: int, *, is_transparent: bool =
     """Take a still and return it as RGBA."""
     moment = StillMoment(at_ms, is_transparent=is_transparent)
     order = FilmOrder(MOVED + html, width_px=320, height_px=180, still=moment)
-    with open_page_renderer(order, harness.browser, FILM_LIMITS) as stage:
-        return stage.render_still(moment)[..., [2, 1, 0, 3]]
+    return decode_still(harness.still(order, PngFormat(transparency=is_transparent)))
 
 
 @pytest.mark.parametrize("at_ms", [0, 1000, 1234])
