@@ -63,3 +63,17 @@ def test_commands_report_a_service_with_another_data_folder(
     assert result.stderr.startswith(
         f"error: the service at {shared_service.url} does not use {other}: set FRAMEKILN_DATA"
     )
+
+
+@pytest.mark.usefixtures("own_sigterm")
+def test_a_login_link_to_another_port_than_that_of_the_service_has_a_warning(
+    shared_service: Service,
+) -> None:
+    port = shared_service.url.rpartition(":")[2]
+    for asked, warned in ((port, ""), ("1", "no service answers at http://127.0.0.1:1;")):
+        environment = {"FRAMEKILN_DATA": str(shared_service.data), "FRAMEKILN_PORT": asked}
+        result = CliRunner().invoke(app, ["users", "login-link"], env=environment)
+        assert result.exit_code == 0, result.output
+        assert result.stdout.startswith(f"http://127.0.0.1:{asked}/studio/login#code=")
+        assert warned in result.stderr
+        assert bool(warned) == ("FRAMEKILN_PORT" in result.stderr)

@@ -11,12 +11,14 @@ from framekiln.cli.database import open_services
 from framekiln.cli.environment import load_settings
 from framekiln.cli.orgs import find_organization
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
+from framekiln.cli.port import is_service_at
 from framekiln.cli.startup_message import LOGIN_LINK_LIFETIME, login_url
 from framekiln.identity.errors import MemberNotFound
 from framekiln.identity.invitations import invitation_url
 from framekiln.identity.model import IssuedInvitation, IssuedUser, Member, Role, User
 from framekiln.identity.service import DEFAULT_ORGANIZATION
 from framekiln.identity.users import FIRST_EMAIL, require_email
+from framekiln.settings import Settings
 
 app = typer.Typer(
     help="Manage users and their passwords.", no_args_is_help=True, add_completion=False
@@ -74,6 +76,7 @@ def invite(
         write_json({"email": issued.invitation.email, "role": role, "url": link})
     else:
         write_line(link)
+    _warn_unless_running(settings)
 
 
 @app.command("role")
@@ -150,6 +153,7 @@ def login_link(
         write_json({"email": email, "url": link})
     else:
         write_line(link)
+    _warn_unless_running(settings)
 
 
 @app.command()
@@ -165,6 +169,16 @@ def delete(email: Email, as_json: JsonFlag = False) -> None:
         write_json(asdict(deleted))
     else:
         write_line(f"deleted {deleted.email}")
+
+
+def _warn_unless_running(settings: Settings) -> None:
+    """The link names the port of this command's environment, not that of the service."""
+    if not settings.base_url and not is_service_at(settings.host, settings.port):
+        typer.echo(
+            f"warning: no service answers at {settings.public_url}; if it has another port, set"
+            " FRAMEKILN_PORT for this command, too",
+            err=True,
+        )
 
 
 def _given_password(from_stdin: bool) -> str | None:
