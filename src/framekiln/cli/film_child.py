@@ -16,8 +16,8 @@ from framekiln.cli.environment import load_settings_to_log_rarely
 from framekiln.cli.failures import wants_traceback, was_interrupted
 from framekiln.cli.film_account import described
 from framekiln.cli.film_request import read_request
-from framekiln.cli.local_film import make_local_film
 from framekiln.kit.errors import FramekilnError
+from framekiln.kit.garbage import uncollected_imports
 
 
 def main() -> None:
@@ -39,6 +39,8 @@ def main() -> None:
 
 
 def _answer(order: dict[str, Any]) -> dict[str, Any]:
+    with uncollected_imports():
+        from framekiln.cli.local_film import make_local_film  # noqa: PLC0415
     try:
         request = read_request(order["request"])
         path, quiet = Path(order["path"]), bool(order["quiet"])

@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -16,10 +18,13 @@ from framekiln.cli.confinement import require_confinement
 from framekiln.cli.film_orders import with_composition
 from framekiln.cli.film_request import FilmRequest
 from framekiln.cli.output_formats import still_format
-from framekiln.engine.film import FilmResult, make_film, make_still
 from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod, StillMoment
 from framekiln.kit.errors import CompositionFailed
+from framekiln.kit.garbage import uncollected_imports
 from framekiln.settings import Settings
+
+if TYPE_CHECKING:
+    from framekiln.engine.film import FilmResult
 
 # Replaces names of request fields in messages of the engine, but not attributes of a page, and the
 # address of the composition's folder.
@@ -34,6 +39,9 @@ def make_local_film(
     request: FilmRequest, path: Path, settings: Settings, *, quiet: bool
 ) -> dict[str, Any]:
     """Write the film or the still to `path` and return its facts, as JSON values."""
+    # The engine takes as long to import as Chromium to start, so both happen at once.
+    engine = Thread(target=_import_engine, name="import")
+    engine.start()
     require_confinement(settings)
     at_ms = request.at_ms
     order = FilmOrder(
@@ -51,13 +59,24 @@ def make_local_film(
         order, warnings = with_composition(
             order, request.composition, settings, scratch=Path(folder), page=request.page
         )
-        film = _make(order, path, request, settings, quiet=quiet)
+        film = _make(order, path, request, settings, engine=engine, quiet=quiet)
     return _facts(film, at_ms, (*warnings, *film.record.warnings))
 
 
+def _import_engine() -> None:
+    with uncollected_imports():
+        import_module("framekiln.engine.film")
+
+
 def _make(
-    order: FilmOrder, path: Path, request: FilmRequest, settings: Settings, *, quiet: bool
-) -> FilmResult:
+    order: FilmOrder,
+    path: Path,
+    request: FilmRequest,
+    settings: Settings,
+    *,
+    engine: Thread,
+    quiet: bool,
+) -> "FilmResult":
     limits = FilmLimits.of(settings)
     still = still_format(request.format, is_transparent=request.is_transparent)
     console = Console(stderr=True)
@@ -66,6 +85,9 @@ def _make(
         Progress(*columns, TimeRemainingColumn(), console=console, disable=quiet) as bar,
         open_browser(limits=BrowserLimits.of(settings)) as browser,
     ):
+        engine.join()
+        from framekiln.engine.film import make_film, make_still  # noqa: PLC0415
+
         task = bar.add_task("rendering", total=None if still is None else 1)
 
         def report(done: int, count: int) -> None:
@@ -81,7 +103,7 @@ def _make(
         return film
 
 
-def _facts(film: FilmResult, at_ms: int | None, warnings: Sequence[str]) -> dict[str, Any]:
+def _facts(film: "FilmResult", at_ms: int | None, warnings: Sequence[str]) -> dict[str, Any]:
     size, timeline = film.plan.size, film.plan.timeline
     length = {"frames": timeline.frame_count, "duration_ms": timeline.duration_ms}
     return {
