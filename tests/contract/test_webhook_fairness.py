@@ -15,7 +15,8 @@ import pytest
 
 from framekiln.db.pool import Database
 from framekiln.jobs.queue import JobQueue
-from tests.support.jobs import sweep_recovers, wait_until, worker_ids
+from framekiln.webhooks.stores.delivery import lock_resource
+from tests.support.jobs import sweep_recovers, wait_for_blocked, wait_until, worker_ids
 from tests.support.receiver import NO_ANSWER, Answer, ReceivedRequest, Receiver
 from tests.support.timeouts import TIMEOUT_S
 from tests.support.webhooks import WebhookHarness, data_of, wait_for_requests
@@ -102,6 +103,26 @@ class TestOrder:
 
 
 class TestIsolation:
+    async def test_a_delivery_that_found_no_slot_is_queued_by_the_one_that_had_it(
+        self, webhooks: WebhookHarness
+    ) -> None:
+        """It became due while the end of the other waited for a lock."""
+        subscription = await webhooks.subscribe("https://example.com")
+        await webhooks.run_sql("UPDATE webhook_subscription SET is_proven = false")
+        first = await webhooks.record_event()
+        taken = await webhooks.take(subscription)
+        async with webhooks.database.transaction() as connection:
+            await lock_resource(connection, str(first))
+            ending = asyncio.create_task(webhooks.finish(taken, status=200))
+            await wait_for_blocked(webhooks.database)
+            webhooks.clock.advance(timedelta(milliseconds=1))
+            await webhooks.record_event()
+            # An unproven receiver gets one delivery at a time.
+            assert await webhooks.worker.take(subscription.id, job_id=2) is None
+            await webhooks.run_sql("DELETE FROM procrastinate_jobs")
+        await ending
+        assert len(await webhooks.queue.list_jobs()) == 1
+
     async def test_a_hanging_receiver_does_not_delay_others(self, webhooks: WebhookHarness) -> None:
         with Receiver() as hanging, Receiver() as working:
             hanging.answer(NO_ANSWER)

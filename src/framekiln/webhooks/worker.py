@@ -52,13 +52,13 @@ class WebhookWorker:
 
     async def take(self, subscription_id: SubscriptionId, *, job_id: int) -> TakenDelivery | None:
         """Take the next delivery; None if nothing is due, or the limits are reached."""
-        now = self._clock.now()
         async with self._database.transaction() as connection:
             subscription = await subscription_store.lock(connection, subscription_id)
             if subscription is None:
                 return None
             # Locked last: all workers need it, and must not wait for a change of one subscription.
             await delivery_queue.lock(connection)
+            now = self._clock.now()
             await delivery_queue.release_by_job(connection, subscription_id, job_id=job_id, now=now)
             if not subscription.is_active or not await _free_slots(connection, subscription):
                 return None
@@ -78,12 +78,14 @@ class WebhookWorker:
 
     async def finish(self, taken: TakenDelivery, attempt: DeliveryAttempt) -> None:
         """Record the result of an attempt; ignored if another worker has taken the delivery."""
-        delivery, now = taken.delivery, self._clock.now()
+        delivery = taken.delivery
         async with self._database.transaction() as connection:
             await delivery_store.lock_resource(connection, delivery.resource_id)
             subscription = await subscription_store.lock(connection, delivery.subscription_id)
             if subscription is None:
                 return
+            # Not before the locks: what became due while this waited must be queued, too.
+            now = self._clock.now()
             if not await _record_result(connection, delivery, attempt, now=now):
                 log.warning("webhooks.delivery_sent_twice", delivery_id=str(delivery.id))
                 return
