@@ -130,7 +130,7 @@ class TestCrashes:
             running_worker(queue, note=notebook),
         ):
             await defer(queue, database, job(n=1))
-            await wait_until(notebook.has(1))
+            await wait_until(is_empty(queue))
             await asyncio.to_thread(restarted_postgres.kill)
             await asyncio.sleep(FAST_TIMING.heartbeat_s * 5)
             await asyncio.to_thread(restarted_postgres.start)

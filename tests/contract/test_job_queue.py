@@ -25,6 +25,7 @@ from tests.support.jobs import (
     BlockingHandler,
     RecordingHandler,
     defer,
+    has_jobs_left,
     is_empty,
     is_failed,
     job,
@@ -116,7 +117,8 @@ class TestWorkers:
         )
         notebook = RecordingHandler()
         async with running_worker(queue, note=notebook):
-            await wait_until(notebook.has(2))
+            # A worker that is stopped gives a job back until its end is recorded.
+            await wait_until(has_jobs_left(queue, 2))
         assert [run.args["n"] for run in notebook.runs] == ["high", "low"]
         depths = {depth.queue: depth for depth in await queue.depths()}
         assert (depths["work"].todo, depths["work"].oldest_age_s) == (1, 0)

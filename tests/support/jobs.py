@@ -177,11 +177,15 @@ def sweep_recovers(
     return answer
 
 
-def is_empty(queue: JobQueue) -> Callable[[], Awaitable[bool]]:
+def has_jobs_left(queue: JobQueue, count: int) -> Callable[[], Awaitable[bool]]:
     async def answer() -> bool:
-        return await queue.list_jobs() == []
+        return len(await queue.list_jobs()) == count
 
     return answer
+
+
+def is_empty(queue: JobQueue) -> Callable[[], Awaitable[bool]]:
+    return has_jobs_left(queue, 0)
 
 
 def is_failed(queue: JobQueue) -> Callable[[], Awaitable[bool]]:
