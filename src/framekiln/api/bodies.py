@@ -9,6 +9,7 @@ import asyncio
 import json
 import math
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn, TypeVar
 
@@ -196,7 +197,7 @@ def _validate(value: Any, raw: bytes, model: type[Model]) -> Model:
 
     A `LongText` is put in afterwards.
     """
-    name = next((name for name in model.model_fields if is_long_text(model, name)), None)
+    name = long_text_field(model)
     text = value.get(name) if isinstance(value, dict) else None
     if len(raw) > MAX_OTHER_TEXT_CHARS:
         _check_other_texts(value, text)
@@ -212,9 +213,13 @@ def _validate(value: Any, raw: bytes, model: type[Model]) -> Model:
     return validated.model_copy(update={name: text})
 
 
-def is_long_text(model: type[BaseModel], name: str) -> bool:
-    """Whether a field is a `LongText`."""
-    return bool(model.model_fields[name].annotation == LongText | None)
+@cache
+def long_text_field(model: type[BaseModel]) -> str | None:
+    """Return the name of the field that is a `LongText`, if there is one."""
+    fields = model.model_fields.items()
+    names = [name for name, info in fields if info.annotation == LongText | None]
+    assert len(names) <= 1, names
+    return names[0] if names else None
 
 
 def _check_other_texts(value: Any, long_text: object) -> None:

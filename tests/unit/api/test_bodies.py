@@ -28,8 +28,8 @@ from framekiln.api.bodies import (
     MAX_OTHER_TEXT_CHARS,
     LongText,
     hoist_definitions,
-    is_long_text,
     json_body,
+    long_text_field,
     parse_json,
     read_json,
     read_json_value,
@@ -237,10 +237,8 @@ def models() -> list[type[BaseModel]]:
 
 
 def test_only_pages_are_long_texts() -> None:
-    long = [
-        f"{m.__name__}.{name}" for m in models() for name in m.model_fields if is_long_text(m, name)
-    ]
-    assert long == ["CreateRender.html"]
+    long = {model.__name__: name for model in models() if (name := long_text_field(model))}
+    assert long == {"CreateRender": "html"}
 
 
 async def test_no_body_takes_a_text_that_is_longer_than_its_field() -> None:
