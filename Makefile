@@ -42,6 +42,10 @@ AT_ONCE = $(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target
 PAGE_METHOD ?=
 export FRAMEKILN_TEST_PAGE_METHOD := $(PAGE_METHOD)
 
+# PAUSES=1 makes tests wait at random, as on a busy machine: see tests/support/pauses.py.
+PAUSES ?=
+export FRAMEKILN_TEST_PAUSES := $(PAUSES)
+
 # For all targets of `make fuzz` together.
 FUZZ_SECONDS ?= 60
 
