@@ -15,7 +15,7 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from framekiln.kit.confined.budget import session_budget
 from framekiln.kit.confined.limits import is_realtime, leave_realtime
-from tests.support import hypothesis_profile, pauses  # noqa: F401
+from tests.support import hypothesis_profile  # noqa: F401
 from tests.support.browsers import SharedBrowser
 from tests.support.clips import make_clip
 from tests.support.clock import SettableClock
@@ -26,9 +26,6 @@ os.environ.setdefault("FRAMEKILN_SPEECH_THREADS", "1")
 # Realtime programs starve ordinary ones. Where the caller is one, the tests and what they start
 # must not be: they are many, and some of them compute without end on purpose.
 leave_realtime()
-
-if pauses.IS_WANTED:
-    pauses.pause_at_random()
 
 # The default draws each traceback with the values of all variables, which takes seconds.
 structlog.configure(
@@ -84,6 +81,15 @@ class GroupScheduling(LoadFileScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid)
+
+
+def pytest_configure() -> None:
+    """Make tests wait at random, if that is wanted."""
+    if os.environ.get("FRAMEKILN_TEST_PAUSES"):
+        # Imports the database, which most unit tests do not need.
+        from tests.support.pauses import pause_at_random  # noqa: PLC0415
+
+        pause_at_random()
 
 
 @pytest.hookimpl(optionalhook=True)

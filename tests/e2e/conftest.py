@@ -21,7 +21,7 @@ from framekiln.cli.program import app
 from framekiln.engine.confinement import missing_confinement
 from framekiln.engine.film import FilmResult, make_film, make_still
 from framekiln.engine.film_order import FilmOrder
-from framekiln.media.images.stills import StillFormat
+from framekiln.media.images.still_formats import StillFormat
 from tests.conftest import SHARED, SURVIVAL, group_of
 from tests.support.browsers import SharedBrowser
 from tests.support.frame_codes import Picture

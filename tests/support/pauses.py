@@ -6,7 +6,6 @@ their own have none.
 """
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import wraps
@@ -18,7 +17,6 @@ from framekiln.jobs.model import Handler, JobContext
 from framekiln.jobs.queue import JobQueue
 from framekiln.storage.blob_store import BlobStore
 
-IS_WANTED: Final = bool(os.environ.get("FRAMEKILN_TEST_PAUSES"))
 _SHARE: Final = 0.2
 _MAX_PAUSE_S: Final = 0.4
 # Hypothesis seeds the shared one, and refuses tests that use it.

@@ -147,5 +147,5 @@ def check_menu_stays(studio: StudioTab) -> None:
       return Math.abs(top) < 1 && Math.abs(bottom - innerHeight) < 1;
     })()"""
     studio.wait(stays)
-    # The page grows while its lists arrive.
+    # The page grows while its lists arrive, and may end at half a pixel.
     studio.wait(f"scrollTo(0, document.documentElement.scrollHeight), scrollY > 0 && {stays}")

@@ -40,8 +40,7 @@ def make_local_film(
 ) -> dict[str, Any]:
     """Write the film or the still to `path` and return its facts, as JSON values."""
     # The engine takes as long to import as Chromium to start, so both happen at once.
-    engine = Thread(target=_import_engine, name="import")
-    engine.start()
+    Thread(target=_import_engine, name="import").start()
     require_confinement(settings)
     at_ms = request.at_ms
     order = FilmOrder(
@@ -59,7 +58,7 @@ def make_local_film(
         order, warnings = with_composition(
             order, request.composition, settings, scratch=Path(folder), page=request.page
         )
-        film = _make(order, path, request, settings, engine=engine, quiet=quiet)
+        film = _make(order, path, request, settings, quiet=quiet)
     return _facts(film, at_ms, (*warnings, *film.record.warnings))
 
 
@@ -69,13 +68,7 @@ def _import_engine() -> None:
 
 
 def _make(
-    order: FilmOrder,
-    path: Path,
-    request: FilmRequest,
-    settings: Settings,
-    *,
-    engine: Thread,
-    quiet: bool,
+    order: FilmOrder, path: Path, request: FilmRequest, settings: Settings, *, quiet: bool
 ) -> "FilmResult":
     limits = FilmLimits.of(settings)
     still = still_format(request.format, is_transparent=request.is_transparent)
@@ -85,7 +78,7 @@ def _make(
         Progress(*columns, TimeRemainingColumn(), console=console, disable=quiet) as bar,
         open_browser(limits=BrowserLimits.of(settings)) as browser,
     ):
-        engine.join()
+        # Waits until the other thread has imported it.
         from framekiln.engine.film import make_film, make_still  # noqa: PLC0415
 
         task = bar.add_task("rendering", total=None if still is None else 1)

@@ -172,7 +172,7 @@ def delete(email: Email, as_json: JsonFlag = False) -> None:
 
 
 def _warn_unless_running(settings: Settings) -> None:
-    """The link names the port of this command's environment, not that of the service."""
+    """Warn if a link leads nowhere: it has the port of our environment, not of the service's."""
     if not settings.base_url and not is_service_at(settings.host, settings.port):
         typer.echo(
             f"warning: no service answers at {settings.public_url}; if it has another port, set"
