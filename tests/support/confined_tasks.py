@@ -26,6 +26,15 @@ def add(args: dict[str, Any], report: Report) -> dict[str, Any]:
     return {"sum": sum(args["numbers"])}
 
 
+def leave_a_file(args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    """Return what is in the folder, leave something there, and wait for a file elsewhere."""
+    seen = sorted(each.name for each in Path().iterdir())
+    Path("left").write_text("by the child")
+    while not Path(args["awaited"]).exists():
+        time.sleep(0.01)
+    return {"seen": seen}
+
+
 def report_access(args: dict[str, Any], _report: Report) -> dict[str, Any]:
     """Try everything that a decoder must not do; report what worked."""
     worked = []

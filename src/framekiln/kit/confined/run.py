@@ -6,14 +6,16 @@ any case, none of its processes is left.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import os
+import shutil
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from framekiln.kit.confined.budget import child_budget
-from framekiln.kit.confined.errors import ConfinedFailed
+from framekiln.kit.confined.errors import ConfinedFailed, ConfinedKilled
 from framekiln.kit.confined.folders import check_own, give_to_child, reclaim, unshare
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.order import ConfinedOrder, OnReport
@@ -22,6 +24,9 @@ from framekiln.kit.confined.pause import PauseSwitch
 from framekiln.kit.confined.sandbox import Isolation, Sandbox, runs_unprivileged, strongest_sandbox
 from framekiln.kit.confined.spawned_child import spawned_child
 from framekiln.kit.confined.warm_sandbox import WarmSandbox
+from framekiln.kit.lazy_log import LazyLogger
+
+log = LazyLogger(__name__)
 
 
 async def run_confined(
@@ -38,11 +43,32 @@ async def run_confined(
     The child sees `folder`, which it may change, and `readable`; no other files of ours and no
     network, and it cannot start processes. A `FramekilnError` of the task is raised unchanged.
     It may have to wait for a place (`budget`).
+
+    A child that was killed, but not for a limit, is run once more: its input may not be to blame.
+    One that reports its progress is not: it belongs to a job, which is retried as a whole.
     """
     sandbox = await asyncio.to_thread(strongest_sandbox)
     order = ConfinedOrder(task, args, limits, folder, tuple(readable))
+    inputs = frozenset(await asyncio.to_thread(os.listdir, folder))
     async with child_budget().place(limits.memory_bytes):
+        try:
+            return await run_in_sandbox(sandbox, order, on_report)
+        except ConfinedKilled as error:
+            if on_report is not None or "signal" not in error.details:
+                raise
+            log.warning("confined.child_repeated", task=task, reason=error.message)
+        await asyncio.to_thread(_remove_outputs, folder, inputs)
         return await run_in_sandbox(sandbox, order, on_report)
+
+
+def _remove_outputs(folder: Path, inputs: Collection[str]) -> None:
+    for path in folder.iterdir():
+        if path.name in inputs:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def describe_confinement() -> str:
