@@ -9,7 +9,9 @@ from functools import lru_cache
 from typing import Final, Self
 
 _SLICE, _IDR, _SPS, _PPS = 1, 5, 7, 8
-_START: Final = b"\0\0\0\1"
+_UNIT_MARK: Final = b"\0\0\1"
+"""Before each unit of a byte stream; zeros may precede it."""
+_START: Final = b"\0" + _UNIT_MARK
 _HEADER_BYTES: Final = 32
 _ALL_P: Final = 5
 """The type of a slice if all slices of the picture are P slices."""
@@ -52,9 +54,9 @@ class CodedPicture:
     @classmethod
     def read(cls, packet: bytes, format_: StreamFormat) -> Self:
         """Read a packet of the encoder (byte stream)."""
-        unit = next(each for each in _units(packet) if _is_slice(each))
-        bits, is_idr, frame_num = _read_up_to_poc(_unescaped(unit[:_HEADER_BYTES]), format_)
-        return cls(is_idr, unit[0] >> 5 > 0, frame_num, bits.fixed(format_.poc_bits))
+        head = _first_slice_head(packet)
+        bits, is_idr, frame_num = _read_up_to_poc(_unescaped(head), format_)
+        return cls(is_idr, head[0] >> 5 > 0, frame_num, bits.fixed(format_.poc_bits))
 
 
 def with_poc(packet: bytes, format_: StreamFormat, poc: int) -> bytes:
@@ -137,6 +139,14 @@ def _whole_bytes(bits: str, fill: str) -> bytes:
 
 def _units(data: bytes) -> list[bytes]:
     return [unit for unit in re.split(rb"\x00*\x00\x00\x01", data) if unit]
+
+
+def _first_slice_head(packet: bytes) -> bytes:
+    """Return the first bytes of the first slice; what follows is not searched, for speed."""
+    start = packet.index(_UNIT_MARK) + len(_UNIT_MARK)
+    while not _is_slice(packet[start : start + 1]):
+        start = packet.index(_UNIT_MARK, start) + len(_UNIT_MARK)
+    return packet[start : start + _HEADER_BYTES]
 
 
 def _is_slice(unit: bytes) -> bool:
