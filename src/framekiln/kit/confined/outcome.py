@@ -158,9 +158,7 @@ async def _raise_end(child: ConfinedChild, order: ConfinedOrder) -> NoReturn:
     if ended_by in _LIMIT_OF_SIGNAL:
         _raise_limit(order, _LIMIT_OF_SIGNAL[ended_by])
     hint = "; the machine may be out of memory" if ended_by is signal.SIGKILL else ""
-    raise ConfinedKilled(
-        f"the decoder crashed on this file ({ended_by.name}){hint}", signal=ended_by.name
-    )
+    raise ConfinedKilled(f"processing crashed ({ended_by.name}){hint}", signal=ended_by.name)
 
 
 def _raise_limit(order: ConfinedOrder, limit: str) -> NoReturn:
@@ -174,9 +172,7 @@ def _raise_limit(order: ConfinedOrder, limit: str) -> NoReturn:
         "reports": "too many reports",
     }
     log.warning("confined.limit_exceeded", task=order.task, limit=limit)
-    raise ConfinedKilled(
-        f"the decoder was stopped on this file: it took {words.get(limit, limit)}", limit=limit
-    )
+    raise ConfinedKilled(f"processing was stopped: it took {words.get(limit, limit)}", limit=limit)
 
 
 async def _log_end(child: ConfinedChild, order: ConfinedOrder) -> None:
