@@ -11,6 +11,10 @@ import numpy as np
 import pytest
 from av.video.frame import PictureType
 
+from framekiln.capture.browser import Browser
+from framekiln.engine.film import make_film
+from framekiln.engine.film_order import FilmOrder
+from framekiln.engine.film_plan import FilmSlice
 from framekiln.media.decode.frame_properties import planes_of
 from framekiln.media.encode.film_encoder import (
     FilmEncoder,
@@ -19,8 +23,16 @@ from framekiln.media.encode.film_encoder import (
     configure_video,
 )
 from framekiln.media.encode.h264_slices import StreamFormat
-from framekiln.media.encode.skipped_frames import FrameSchedule, FrameType
+from framekiln.media.encode.skipped_frames import (
+    FrameSchedule,
+    FrameType,
+    SkippedFrames,
+    UnexpectedPacket,
+)
 from framekiln.pixels.conversion import bgra_to_yuv420
+from framekiln.renders.slice_worker import ReopenableRenderer
+from tests.support.looks import decode_frames
+from tests.support.timeouts import FILM_LIMITS
 
 # A picture, and for how many frames it is shown.
 Shown = tuple[Pixels, int]
@@ -152,6 +164,58 @@ def test_the_encoder_gets_all_frames_if_the_bit_rate_is_given(tmp_path: Path) ->
     with av.open(str(tmp_path / "still.mp4")) as container:
         types = [frame.pict_type for frame in container.decode(video=0)]
     assert types.count(PictureType.B) > 25
+
+
+# Red, and blue after a second and a half.
+STILL_PAGE = FilmOrder(
+    "<style>@keyframes cut { to { background: #00f } }"
+    " body { background: #f00; animation: cut 1.5s step-end forwards }</style>",
+    320,
+    180,
+    fps=Fraction(30),
+    duration_ms=2000,
+)
+
+
+@pytest.fixture
+def _other_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The encoder makes B-frames of the frames that have to be references."""
+    monkeypatch.setattr(SkippedFrames, "is_trusted", True)
+    monkeypatch.setattr(FrameType.REFERENCE, "_value_", PictureType.NONE)
+
+
+@pytest.mark.usefixtures("_other_encoder")
+def test_an_encoder_with_other_packets_gets_all_frames_from_then_on(tmp_path: Path) -> None:
+    settings = VideoSettings(320, 180, Fraction(30))
+    shown = [(picture, 60) for picture, _ in shown_pictures(3, (320, 180))][:2]
+    with pytest.raises(UnexpectedPacket, match="would not lie between references"):
+        write_film(tmp_path / "film.mp4", settings, shown)
+    write_film(tmp_path / "film.mp4", settings, shown)
+    assert len(decoded(tmp_path / "film.mp4")) == 120
+    assert psnr(tmp_path / "film.mp4", shown) > 40
+
+
+@pytest.mark.usefixtures("_other_encoder")
+def test_a_film_is_made_again_if_the_packets_of_the_encoder_are_others(
+    browser: Browser, tmp_path: Path
+) -> None:
+    make_film(STILL_PAGE, browser, tmp_path / "film.mp4", limits=FILM_LIMITS)
+    require_cut(tmp_path / "film.mp4")
+
+
+@pytest.mark.usefixtures("_other_encoder")
+def test_a_slice_is_made_again_if_the_packets_of_the_encoder_are_others(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with ReopenableRenderer(STILL_PAGE, browser, FILM_LIMITS, plan=None) as renderers:
+        renderers.render_slice(FilmSlice(0, 0, 60), tmp_path / "0.mp4", lambda _: None)
+    require_cut(tmp_path / "0.mp4")
+
+
+def require_cut(path: Path) -> None:
+    assert not SkippedFrames.is_trusted
+    colours = [tuple(frame.rgb[90, 160] > 128) for frame in decode_frames(path)]
+    assert colours == [(True, False, False)] * 45 + [(False, False, True)] * 15
 
 
 def test_a_picture_that_stays_is_as_close_to_the_original_as_from_the_encoder(

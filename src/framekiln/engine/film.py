@@ -33,6 +33,7 @@ from framekiln.kit.confined.job_folders import open_job_folders
 from framekiln.kit.confined.run import run_in_sandbox
 from framekiln.kit.confined.sandbox import strongest_sandbox
 from framekiln.kit.lazy_log import LazyLogger
+from framekiln.media.encode.skipped_frames import UnexpectedPacket
 from framekiln.media.images.stills import StillFormat, encode_still
 from framekiln.media.remux.assemble import assemble
 from framekiln.media.remux.confined_join import join_order
@@ -209,13 +210,15 @@ class _FilmJob:
         self._report = report or (lambda _done, _count: None)
 
     def run(self, path: Path, *, fallback_reason: str | None) -> FilmResult:
-        """Make the film, once more from the start if frames that were left out had changed."""
-        try:
-            return self._run(path, fallback_reason)
-        except StillFrameChanged as reason:
-            log.info("film.still_frame_changed", reason=str(reason))
-            self._order = replace(self._order, draws_all_frames=True)
-            return self._run(path, fallback_reason)
+        """Make the film, once more from the start if frames were left out that are needed."""
+        while True:
+            try:
+                return self._run(path, fallback_reason)
+            except StillFrameChanged as reason:
+                log.info("film.still_frame_changed", reason=str(reason))
+                self._order = replace(self._order, draws_all_frames=True)
+            except UnexpectedPacket as reason:
+                log.warning("film.unexpected_packet", reason=str(reason))
 
     def _run(self, path: Path, fallback_reason: str | None) -> FilmResult:
         with ExitStack() as stack:

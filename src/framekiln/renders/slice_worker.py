@@ -25,6 +25,7 @@ from framekiln.engine.film_threads import CheckAlive
 from framekiln.engine.page.renderer import OnFrame
 from framekiln.jobs.model import JobContext
 from framekiln.jobs.queue import JobQueue
+from framekiln.media.encode.skipped_frames import UnexpectedPacket
 from framekiln.renders.cache import RenderCache, film_digest
 from framekiln.renders.jobs import FILM_QUEUE
 from framekiln.renders.model import Render, TakenRenderSlice, slice_key, sound_key
@@ -92,6 +93,8 @@ class ReopenableRenderer:
             except StillFrameChanged as reason:
                 log.info("film.still_frame_changed", reason=str(reason))
                 self._order = replace(self._order, draws_all_frames=True)
+            except UnexpectedPacket as reason:
+                log.warning("film.unexpected_packet", reason=str(reason))
             else:
                 return renderer
             self._renderer = None

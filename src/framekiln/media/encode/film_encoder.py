@@ -276,7 +276,8 @@ class _EncodedFrames:
 
 
 def _may_skip(settings: VideoSettings) -> bool:
-    return settings.coding is VideoCoding.H264 and settings.bits_per_s is None
+    is_known = settings.coding is VideoCoding.H264 and settings.bits_per_s is None
+    return is_known and SkippedFrames.is_trusted
 
 
 def _deepened(frame: VideoFrame, wanted: str) -> VideoFrame:

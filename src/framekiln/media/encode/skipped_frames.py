@@ -11,12 +11,15 @@ the picture since the last IDR picture).
 Skipped frames lie between two references and are decoded after both, as B-frames are. Decoders
 that are known to show only what comes before a picture they have decoded (OpenH264) lose frames
 without references that lie elsewhere.
+
+All of this is known of x264. If its packets are others, the film is made again, and from then on
+the encoder gets all frames (`UnexpectedPacket`).
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from av.packet import Packet
 from av.video.frame import PictureType
@@ -33,6 +36,10 @@ _ENCODED_REPEATS: Final = 8
 """Repetitions that the encoder gets before any is left out: with these it refines the picture."""
 # A frame before a reference is decoded after it at most so many frames later.
 _REORDERED: Final = 4
+
+
+class UnexpectedPacket(Exception):
+    """Nothing can be skipped between the packets of this encoder; the film must be made again."""
 
 
 class FrameType(Enum):
@@ -104,6 +111,9 @@ class _Reference:
 class SkippedFrames:
     """Puts the frames that the encoder did not get between its packets."""
 
+    is_trusted: ClassVar[bool] = True
+    """Whether all packets of this process were as expected so far; else, nothing is skipped."""
+
     def __init__(self, stream: VideoStream, format_: StreamFormat, schedule: FrameSchedule) -> None:
         self._stream = stream
         self._format = format_
@@ -126,8 +136,10 @@ class SkippedFrames:
                 self._delay = number - packet.dts
             yield self._placed(self._counted(packet, number), places[number])
             if number and places[number] - places[number - 1] > 1:
-                is_apart = number == self._encoded == before.number + 1 == self._decoded.number
-                assert is_apart, "skipped frames lie between references"
+                _require(
+                    number == self._encoded == before.number + 1 == self._decoded.number,
+                    "skipped frames would not lie between references",
+                )
                 yield from self._skipped(number, before)
             self._encoded += 1
 
@@ -153,11 +165,11 @@ class SkippedFrames:
             if number >= self._shown.number:
                 self._shown = self._decoded
         own = self._poc(number, self._idr_number)
-        assert coded.poc == own, "the encoder counts pictures from the last IDR picture"
         places = self._schedule.places
         poc = self._poc(places[number], places[self._idr_number])
         if poc == own:
             return packet
+        _require(coded.poc == own, "pictures are not counted from the last IDR picture")
         changed = Packet(with_poc(bytes(packet), self._format, poc))
         changed.is_keyframe = packet.is_keyframe
         return changed
@@ -171,3 +183,9 @@ class SkippedFrames:
         packet.pts, packet.dts, packet.duration = place, self._written - self._delay, 1
         self._written += 1
         return packet
+
+
+def _require(is_expected: bool, otherwise: str) -> None:
+    if not is_expected:
+        SkippedFrames.is_trusted = False
+        raise UnexpectedPacket(f"the encoder gets all frames from now on: {otherwise}")
