@@ -372,3 +372,16 @@ class TestLimits:
 def test_the_error_can_be_retried() -> None:
     assert issubclass(QuotaExceeded, FramekilnError)
     assert QuotaExceeded.retryable
+
+
+@pytest.mark.parametrize("path", [RENDERS, "/v2/videos"])
+async def test_a_request_has_a_place_of_its_organization(org: AppHarness, path: str) -> None:
+    turns, owner = org.asgi.state.turns, str(await id_of(org))
+    async with org.services.database.transaction() as connection:
+        await connection.execute("LOCK TABLE render, video IN ACCESS EXCLUSIVE MODE")
+        request = asyncio.create_task(org.client.get(path))
+        while owner not in turns._owners:
+            assert not request.done(), request
+            await asyncio.sleep(0.01)
+    assert (await request).status_code == 200
+    assert not turns._owners

@@ -18,6 +18,7 @@ from framekiln.api.link_access import LinkAccess
 from framekiln.api.metrics import Metrics
 from framekiln.api.middleware import RequestMiddleware
 from framekiln.api.openapi_examples import add_examples, describe_events
+from framekiln.api.request_turns import RequestTurns
 from framekiln.api.route_index import RouteIndex
 from framekiln.api.unknown_fields import describe_warnings
 from framekiln.api.v1 import (
@@ -122,6 +123,7 @@ def create_app(services: "Services") -> FastAPI:
     )
     app.state.services = services
     app.state.metrics = Metrics()
+    app.state.turns = RequestTurns()
     app.state.stream_places = sse.StreamPlaces()
     app.state.activity_places = sse.StreamPlaces()
     install_error_handlers(app)
@@ -130,7 +132,7 @@ def create_app(services: "Services") -> FastAPI:
         app.router.routes.extend(router.routes)
     app.state.routes = RouteIndex(app.router)
     app.router.middleware_stack = LinkAccess(app.state.routes)
-    app.add_middleware(RequestMiddleware, metrics=app.state.metrics)
+    app.add_middleware(RequestMiddleware, metrics=app.state.metrics, turns=app.state.turns)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     return app
 

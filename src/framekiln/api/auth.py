@@ -20,6 +20,7 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
 from framekiln.api.origins import SAFE_METHODS, require_own_host, require_own_page
+from framekiln.api.request_turns import take_turn
 from framekiln.api.review_links import review_of
 from framekiln.api.roles import require_role, role_too_low
 from framekiln.audit.actor import name_actor
@@ -103,7 +104,7 @@ async def caller(request: Request) -> Caller:
 
     Raise `Unauthenticated`, or `RoleTooLow` if the role of the user does not allow the route.
     """
-    return await _with_role(request, await _known_caller(request))
+    return await _in_turn(request, await _with_role(request, await _known_caller(request)))
 
 
 async def session_caller(request: Request) -> Caller:
@@ -111,7 +112,13 @@ async def session_caller(request: Request) -> Caller:
 
     Raise `Unauthenticated`, `CrossOrigin`, or `RoleTooLow`.
     """
-    return await _with_role(request, await _known_user(request))
+    return await _in_turn(request, await _with_role(request, await _known_user(request)))
+
+
+async def _in_turn(request: Request, found: Caller) -> Caller:
+    """Wait for the turn of the organization; readers of media need none, as they may wait long."""
+    await take_turn(request.scope, str(found.organization.id))
+    return found
 
 
 async def _with_role(request: Request, found: Caller) -> Caller:
@@ -210,7 +217,8 @@ async def uploader(request: Request) -> Caller:
         return await caller(request)
     services = services_of(request)
     api_key_id = await services.tokens.read_upload(text, request_target(request))
-    return await _admitted(request, await services.identity.find_caller(api_key_id))
+    found = await _admitted(request, await services.identity.find_caller(api_key_id))
+    return await _in_turn(request, found)
 
 
 def bearer_text(request: Request) -> str | None:

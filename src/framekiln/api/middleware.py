@@ -1,11 +1,12 @@
 """Everything that is done for each request, in one pass around the application.
 
-Each request has an id, a log line, a count in the metrics and a share of the memory for bodies. Its
-response gets the id and the headers of CORS. An unexpected error becomes a 500. One middleware for
-each of these would call each other for every message.
+Each request has an id, a log line, a count in the metrics, a share of the memory for bodies and a
+turn. Its response gets the id and the headers of CORS. An unexpected error becomes a 500. One
+middleware for each of these would call each other for every message.
 """
 
 import time
+from functools import partial
 from typing import Final
 
 import structlog
@@ -24,6 +25,7 @@ from framekiln.api.errors import (
 )
 from framekiln.api.logs import RAW_HEADER, accept_request_id, write_request_line
 from framekiln.api.metrics import Metrics
+from framekiln.api.request_turns import RequestTurn, RequestTurns
 from framekiln.audit.actor import acting
 from framekiln.audit.model import Actor, ActorType
 
@@ -37,11 +39,17 @@ class RequestMiddleware:
     """ASGI middleware: id, log, metrics, CORS, errors and limits of each request."""
 
     def __init__(
-        self, app: ASGIApp, *, metrics: Metrics | None = None, memory: BodyMemory | None = None
+        self,
+        app: ASGIApp,
+        *,
+        metrics: Metrics | None = None,
+        memory: BodyMemory | None = None,
+        turns: RequestTurns | None = None,
     ) -> None:
         self._app = app
         self._metrics = metrics or Metrics()
         self._memory = memory or BodyMemory()
+        self._turns = turns or RequestTurns()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -51,15 +59,17 @@ class RequestMiddleware:
         request_id = accept_request_id(_offered_id(scope))
         scope.setdefault("state", {})["request_id"] = request_id
         share = self._memory.share(scope)
+        turn = self._turns.turn(scope)
         added = [(RAW_HEADER, request_id.encode())]
         answer = self._choose_answer(scope, added)
-        response = _Response(send, added)
+        response = _Response(send, added, turn)
         structlog.contextvars.bind_contextvars(request_id=request_id)
         try:
             # Until authentication says who it is.
             with acting(Actor(ActorType.SERVICE, address=_client_address(scope))):
-                await _answer_safely(answer, scope, receive, response)
+                await _answer_safely(answer, scope, partial(turn.receive, receive), response)
         finally:
+            turn.end()
             share.release()
             duration_s = time.perf_counter() - started_s
             self._metrics.count_request(scope, status=response.status, duration_s=duration_s)
@@ -79,13 +89,15 @@ class RequestMiddleware:
 class _Response:
     """Sends a response with more headers."""
 
-    def __init__(self, send: Send, added: list[tuple[bytes, bytes]]) -> None:
+    def __init__(self, send: Send, added: list[tuple[bytes, bytes]], turn: RequestTurn) -> None:
         self._send = send
         self._added = added
+        self._turn = turn
         self.status = 0
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
+            self._turn.end()
             self.status = message["status"]
             message["headers"] = with_headers(message.get("headers", ()), self._added)
         await self._send(message)
