@@ -104,8 +104,9 @@ def test_goldens_look_the_same_composed_and_filmed(
     browser: Browser, tmp_path: Path, name: str
 ) -> None:
     assets = LocalAssets(tmp_path, stock_makers())
-    film = FilmOrder(GoldenComposition(FOLDER / name).html, assets=assets)
-    check(list(likenesses(film, browser, every=4)))
+    golden = GoldenComposition(FOLDER / name)
+    film = FilmOrder(golden.html, assets=assets)
+    check(list(likenesses(film, browser, every=golden.frames_in(ms=130))))
 
 
 CLIPPED = """<style>body { margin: 0; background: #234 } div { position: absolute; inset: 20px }

@@ -62,8 +62,9 @@ def test_goldens_with_changing_parts_look_the_same_composed_and_filmed(
     browser: Browser, tmp_path: Path, name: str
 ) -> None:
     assets = LocalAssets(tmp_path, stock_makers())
-    film = FilmOrder(GoldenComposition(FOLDER / name).html, assets=assets)
-    found = list(likenesses(film, browser, every=10))
+    golden = GoldenComposition(FOLDER / name)
+    film = FilmOrder(golden.html, assets=assets)
+    found = list(likenesses(film, browser, every=golden.frames_in(ms=300)))
     assert min(each.ssim for each in found) >= 0.99
     assert float(np.mean([each.ssim for each in found])) >= 0.995
     assert all(each.is_close for each in found)

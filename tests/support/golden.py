@@ -100,6 +100,10 @@ class GoldenComposition:
     def html(self) -> str:
         return with_libraries((self.folder / "composition.html").read_text("utf-8"))
 
+    def frames_in(self, *, ms: int) -> int:
+        """Return how many of its frames are shown in so many milliseconds; at least one."""
+        return max(1, round(ms * (self.expected.fps or 0) / 1000))
+
     def golden_path(self, at_ms: int) -> Path:
         return self.folder / f"{at_ms:05}ms.jpg"
 
