@@ -84,6 +84,11 @@ def order(html: str, method: PageMethod = PageMethod.COMPOSED) -> FilmOrder:
     )
 
 
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
+    return LocalAssets(tmp_path_factory.mktemp("stock"), stock_makers())
+
+
 def check(found: list[Likeness], *, least: float = MIN_SSIM) -> None:
     assert min(each.ssim for each in found) >= least
     assert float(np.mean([each.ssim for each in found])) >= MIN_MEAN_SSIM
@@ -101,11 +106,10 @@ def test_composed_frames_match_chromium_for_all_supported_motion(browser: Browse
 
 @pytest.mark.parametrize("name", GOLDENS)
 def test_goldens_look_the_same_composed_and_filmed(
-    browser: Browser, tmp_path: Path, name: str
+    browser: Browser, stock: LocalAssets, name: str
 ) -> None:
-    assets = LocalAssets(tmp_path, stock_makers())
     golden = GoldenComposition(FOLDER / name)
-    film = FilmOrder(golden.html, assets=assets)
+    film = FilmOrder(golden.html, assets=stock)
     check(list(likenesses(film, browser, every=golden.frames_in(ms=130))))
 
 
@@ -154,10 +158,10 @@ def test_clips_drawings_and_texts_that_hide_and_are_hidden(browser: Browser) -> 
     check(list(likenesses(order(FOUND), browser, every=1)))
 
 
-def test_a_random_page_is_filmed_both_ways(browser: Browser, tmp_path: Path) -> None:
+def test_a_random_page_is_filmed_both_ways(browser: Browser, stock: LocalAssets) -> None:
     html = random_page(4007)
     assert html == random_page(4007) != random_page(0)
-    found = film_both_ways(html, browser, LocalAssets(tmp_path, stock_makers()))
+    found = film_both_ways(html, browser, stock)
     assert (found.verdict, len(found.frames)) == ("composed", 48)
 
 
@@ -232,11 +236,13 @@ class AssetsOnce:
         return self._inner.fetch(url)
 
 
-def test_a_page_that_cannot_be_loaded_twice_is_filmed(browser: Browser, tmp_path: Path) -> None:
+def test_a_page_that_cannot_be_loaded_twice_is_filmed(
+    browser: Browser, stock: LocalAssets, tmp_path: Path
+) -> None:
     html = '<ef-timegroup duration="1s" style="width: 64px; height: 64px">' + (
         '<ef-image src="https://media.test/dawn.jpg"></ef-image></ef-timegroup>'
     )
-    assets = AssetsOnce(LocalAssets(tmp_path, stock_makers()))
+    assets = AssetsOnce(stock)
     # In a window of its own size, the page is loaded once to be filmed.
     film = FilmOrder(html, 64, 64, assets=assets, page_method=PageMethod.COMPOSED)
     made = make(film, browser, tmp_path / "film.mp4")
@@ -374,11 +380,10 @@ AUTO = {
 
 @pytest.mark.parametrize("name", AUTO)
 def test_auto_composes_what_is_as_sharp_and_saves_something(
-    browser: Browser, tmp_path: Path, name: str
+    browser: Browser, stock: LocalAssets, name: str
 ) -> None:
     content, motion, reason = AUTO[name]
-    assets = LocalAssets(tmp_path, stock_makers())
-    film = replace(order(MOTION % motion + content), duration_ms=12_000, assets=assets)
+    film = replace(order(MOTION % motion + content), duration_ms=12_000, assets=stock)
     with (
         open_page_renderer(film, browser, FILM_LIMITS) as filmed,
         open_drawing_page(film, browser, filmed.plan, FILM_LIMITS) as page,

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import cv2
 import numpy as np
@@ -47,6 +46,11 @@ PAGE = """<style>body { margin: 0; background: #123; font: 700 20px "DejaVu Sans
 FRAMES = 60
 
 
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
+    return LocalAssets(tmp_path_factory.mktemp("stock"), stock_makers())
+
+
 def order(html: str, method: PageMethod = PageMethod.COMPOSED) -> FilmOrder:
     return FilmOrder(html, 320, 180, fps=Fraction(30), duration_ms=2000, page_method=method)
 
@@ -59,11 +63,10 @@ def test_colours_sizes_shadows_and_drawings_that_change(browser: Browser) -> Non
 
 @pytest.mark.parametrize("name", GOLDENS)
 def test_goldens_with_changing_parts_look_the_same_composed_and_filmed(
-    browser: Browser, tmp_path: Path, name: str
+    browser: Browser, stock: LocalAssets, name: str
 ) -> None:
-    assets = LocalAssets(tmp_path, stock_makers())
     golden = GoldenComposition(FOLDER / name)
-    film = FilmOrder(golden.html, assets=assets)
+    film = FilmOrder(golden.html, assets=stock)
     found = list(likenesses(film, browser, every=golden.frames_in(ms=300)))
     assert min(each.ssim for each in found) >= 0.99
     assert float(np.mean([each.ssim for each in found])) >= 0.995
