@@ -11,8 +11,8 @@ from framekiln.capture.browser import Browser
 from tests.support.layer_oracle import (
     FPS,
     LOGO,
+    Oracle,
     OracleCase,
-    assert_alike,
     at,
     image,
     keyframes,
@@ -392,8 +392,11 @@ LED = {
 CASES = TEXTS | SHAPES | FILTERS | LED
 
 
+@pytest.fixture(scope="module")
+def oracle(browser: Browser, assets: LocalAssets) -> Oracle:
+    return Oracle(CASES.values(), browser, assets)
+
+
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_config_and_page_look_alike(
-    case: OracleCase, browser: Browser, assets: LocalAssets
-) -> None:
-    assert_alike(case, browser, assets)
+def test_config_and_page_look_alike(case: OracleCase, oracle: Oracle) -> None:
+    oracle.assert_alike(case)

@@ -14,8 +14,8 @@ from tests.support.layer_oracle import (
     LOGO,
     SAID,
     TURNS,
+    Oracle,
     OracleCase,
-    assert_alike,
     at,
     clip_frame,
     image,
@@ -359,8 +359,11 @@ CASES = {
 }
 
 
+@pytest.fixture(scope="module")
+def oracle(browser: Browser, assets: LocalAssets) -> Oracle:
+    return Oracle(CASES.values(), browser, assets)
+
+
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_config_and_page_look_alike(
-    case: OracleCase, browser: Browser, assets: LocalAssets
-) -> None:
-    assert_alike(case, browser, assets)
+def test_config_and_page_look_alike(case: OracleCase, oracle: Oracle) -> None:
+    oracle.assert_alike(case)

@@ -5,10 +5,12 @@ into pages as images, so that the engine under test does not choose the frame.
 """
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, partial
+from html import escape
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,14 @@ HEAD = (
     "*{box-sizing:border-box}.t{white-space:pre-wrap;padding:16px;line-height:1.2;"
     "width:max-content;color:#fff;font-family:Helvetica,'Liberation Sans',sans-serif}"
 )
+# So many pages share one, in rows of so many.
+CELLS, COLUMNS = 16, 4
+WIDTH_PX, HEIGHT_PX = 320, 240
+CELL_HEAD = (
+    "<!doctype html><meta charset=utf-8><meta name='framekiln-tailwind' content='off'><style>"
+    f"iframe{{border:0;width:{WIDTH_PX}px;height:{HEIGHT_PX}px}}"
+    f"body{{margin:0;display:grid;grid-template-columns:repeat({COLUMNS},{WIDTH_PX}px)}}</style>"
+)
 CUES = """1
 00:00:00,500 --> 00:00:01,000
 One line, then two
@@ -69,46 +79,89 @@ class OracleCase:
     at_s: tuple[float, ...] = (0,)
     top: dict[str, Any] = field(default_factory=dict)
 
-
-def assert_alike(case: OracleCase, browser: Browser, assets: LocalAssets) -> None:
-    """Draw both and compare them."""
-    config = config_of(*case.layers, backgroundColor=BACKGROUND, **case.top)
-    numbers = [round(at_s * FPS) for at_s in case.at_s]
-    with open_layer_film(config, browser, assets) as film:
-        mine = [film.frame(number) for number in numbers]
-    for number, one, other in zip(
-        numbers, mine, page_frames(case, browser, assets, numbers), strict=True
-    ):
-        alike = ssim(one, other)
-        assert alike > ALIKE, f"frame {number}: {alike:.4f}"
-        assert np.abs(one.astype(int) - other).mean() < 3, f"frame {number}: colours differ"
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The frames that are compared."""
+        return tuple(round(at_s * FPS) for at_s in self.at_s)
 
 
-def page_frames(
-    case: OracleCase, browser: Browser, assets: LocalAssets, numbers: list[int]
-) -> list[Picture]:
-    """Return the page in those frames."""
+@dataclass(frozen=True)
+class _Document:
+    """A page of a case, and the frames in which it is looked at."""
+
+    html: str
+    css: str
+    numbers: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        return f"{HEAD}{self.css}</style>{self.html}"
+
+
+class Oracle:
+    """Draws configs and pages, and compares them.
+
+    To open a page takes longer than to draw it: pages that are looked at in the same frames share
+    one, each in an iframe of its own.
+    """
+
+    def __init__(self, cases: Iterable[OracleCase], browser: Browser, assets: LocalAssets) -> None:
+        self._browser, self._assets = browser, assets
+        self._sharing: dict[tuple[int, ...], dict[_Document, None]] = {}
+        for document in chain.from_iterable(map(_documents, cases)):
+            self._sharing.setdefault(document.numbers, {})[document] = None
+        self._drawn: dict[_Document, list[Picture]] = {}
+
+    def assert_alike(self, case: OracleCase) -> None:
+        """Draw both and compare them."""
+        config = config_of(*case.layers, backgroundColor=BACKGROUND, **case.top)
+        with open_layer_film(config, self._browser, self._assets) as film:
+            mine = [film.frame(number) for number in case.numbers]
+        pages = [picture for each in _documents(case) for picture in self._pictures(each)]
+        for number, one, other in zip(case.numbers, mine, pages, strict=True):
+            alike = ssim(one, other)
+            assert alike > ALIKE, f"frame {number}: {alike:.4f}"
+            assert np.abs(one.astype(int) - other).mean() < 3, f"frame {number}: colours differ"
+
+    def _pictures(self, document: _Document) -> list[Picture]:
+        if document not in self._drawn:
+            sharing = list(self._sharing[document.numbers])
+            first = sharing.index(document) // CELLS * CELLS
+            self._draw(sharing[first : first + CELLS])
+        return self._drawn[document]
+
+    def _draw(self, documents: list[_Document]) -> None:
+        rows = -(-len(documents) // COLUMNS)
+        size = FrameSize(COLUMNS * WIDTH_PX, rows * HEIGHT_PX)
+        cells = "".join(f'<iframe srcdoc="{escape(each.text)}"></iframe>' for each in documents)
+        resource = Resource(f"{CELL_HEAD}{cells}".encode(), "text/html; charset=utf-8")
+        for document in documents:
+            self._drawn[document] = []
+        with (
+            open_page(self._browser, size) as page,
+            PageHost(self._assets, self._browser) as host,
+        ):
+            page.load(PageNetwork(resource, host.lookup), settle_within_s=TIMEOUT_S)
+            page.begin(Fraction(FPS), frame_within_s=TIMEOUT_S)
+            numbers = documents[0].numbers
+            if numbers[0] != 0:
+                page.show(0, 0)
+            for number in numbers:
+                at_us = round(number * 1_000_000 / FPS)
+                shown = page.show(number, at_us, screenshot={"format": "png"})
+                assert shown.screenshot is not None
+                picture = decode_bgra(base64.b64decode(shown.screenshot))[..., 2::-1]
+                for place, document in enumerate(documents):
+                    top, left = (place // COLUMNS * HEIGHT_PX, place % COLUMNS * WIDTH_PX)
+                    cell = picture[top : top + HEIGHT_PX, left : left + WIDTH_PX]
+                    self._drawn[document].append(cell)
+
+
+def _documents(case: OracleCase) -> list[_Document]:
+    """Return the pages of a case: one, or one for each time that shows nothing but that time."""
     if isinstance(case.html, str):
-        return _filmed(case.html, case.css, browser, assets, numbers)
-    return [_filmed(case.html(n), case.css, browser, assets, [n])[0] for n in numbers]
-
-
-def _filmed(
-    html: str, css: str, browser: Browser, assets: LocalAssets, numbers: list[int]
-) -> list[Picture]:
-    resource = Resource(f"{HEAD}{css}</style>{html}".encode(), "text/html; charset=utf-8")
-    pictures: list[Picture] = []
-    with open_page(browser, FrameSize(320, 240)) as page, PageHost(assets, browser) as host:
-        page.load(PageNetwork(resource, host.lookup), settle_within_s=TIMEOUT_S)
-        page.begin(Fraction(FPS), frame_within_s=TIMEOUT_S)
-        if numbers[0] != 0:
-            page.show(0, 0)
-        for number in numbers:
-            at_us = round(number * 1_000_000 / FPS)
-            shown = page.show(number, at_us, screenshot={"format": "png"})
-            assert shown.screenshot is not None
-            pictures.append(decode_bgra(base64.b64decode(shown.screenshot))[..., 2::-1])
-    return pictures
+        return [_Document(case.html, case.css, case.numbers)]
+    return [_Document(case.html(number), case.css, (0,)) for number in case.numbers]
 
 
 def image(file: str = PHOTO, **more: Any) -> dict[str, Any]:
