@@ -52,11 +52,11 @@ FILM = FilmOrder(
     PAGE,
     320,
     180,
-    fps=Fraction(30),
+    fps=Fraction(14),
     duration_ms=2000,
     page_method=PageMethod.COMPOSED,
 )
-SLICES = [FilmSlice(number, number * 15, 15) for number in range(4)]
+SLICES = [FilmSlice(number, number * 7, 7) for number in range(4)]
 
 
 def digests(page: DrawingPage, slices: Iterable[FilmSlice]) -> dict[int, str]:

@@ -167,7 +167,7 @@ class TestBytes:
         layer = {"type": "image", "file": MEDIA_ORIGIN + "sand.png", "transitions": turns}
         config = config_of(
             {**layer, "position": {"x": "center", "y": "center"}},
-            dimensions={"width": 320, "height": 192},
+            dimensions={"width": 160, "height": 96},
             duration=6,
             fps=fps,
             extension=extension,
