@@ -23,6 +23,7 @@ from framekiln.engine.composed.renderer import (
 )
 from framekiln.engine.film import FilmResult, make_film
 from framekiln.engine.film_order import FilmOrder, PageMethod
+from framekiln.engine.film_plan import FilmPlan
 from framekiln.engine.page.renderer import open_page_renderer
 from framekiln.kit.errors import InvalidInput
 from framekiln.pixels.conversion import Planes, bgra_to_yuv420
@@ -274,13 +275,25 @@ OBSTACLES = {
 }
 
 
+def plan_of(film: FilmOrder, browser: Browser) -> FilmPlan:
+    with open_page_renderer(film, browser, FILM_LIMITS) as filmed:
+        return filmed.plan
+
+
+@pytest.fixture(scope="module")
+def plan(browser: Browser) -> FilmPlan:
+    """The plan of every page of this length that says nothing about itself."""
+    return plan_of(order("<p>A"), browser)
+
+
 @pytest.mark.parametrize("reason", OBSTACLES)
-def test_a_page_that_cannot_be_composed_names_the_reason(browser: Browser, reason: str) -> None:
+def test_a_page_that_cannot_be_composed_names_the_reason(
+    browser: Browser, plan: FilmPlan, reason: str
+) -> None:
     film = order(OBSTACLES[reason])
     with (
-        open_page_renderer(film, browser, FILM_LIMITS) as filmed,
         pytest.raises(NotComposable, match=reason),
-        open_drawing_page(film, browser, filmed.plan, FILM_LIMITS),
+        open_drawing_page(film, browser, plan, FILM_LIMITS),
     ):
         pass
 
@@ -378,15 +391,19 @@ AUTO = {
 }
 
 
+@pytest.fixture(scope="module")
+def long_plan(browser: Browser) -> FilmPlan:
+    return plan_of(replace(order("<p>A"), duration_ms=12_000), browser)
+
+
 @pytest.mark.parametrize("name", AUTO)
 def test_auto_composes_what_is_as_sharp_and_saves_something(
-    browser: Browser, stock: LocalAssets, name: str
+    browser: Browser, stock: LocalAssets, long_plan: FilmPlan, name: str
 ) -> None:
     content, motion, reason = AUTO[name]
     film = replace(order(MOTION % motion + content), duration_ms=12_000, assets=stock)
     with (
-        open_page_renderer(film, browser, FILM_LIMITS) as filmed,
-        open_drawing_page(film, browser, filmed.plan, FILM_LIMITS) as page,
+        open_drawing_page(film, browser, long_plan, FILM_LIMITS) as page,
         pytest.raises(NotComposable, match=reason) if reason else nullcontext(),
     ):
         composer = FrameComposer(page)
