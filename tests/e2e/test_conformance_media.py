@@ -100,10 +100,9 @@ def test_case_11_volume_is_a_gain(harness: FilmHarness, media: LocalAssets) -> N
 
 
 SILENT = {
-    "mute": f'<ef-audio src="{SONG}" mute></ef-audio>',
-    "muted": f'<ef-audio src="{SONG}" muted></ef-audio>',
-    "video": f'<ef-video src="{CLIP}" mute></ef-video>',
-    "volume": f'<ef-audio src="{SONG}" volume="0"></ef-audio>',
+    "muted elements": f"""<ef-audio src="{SONG}" mute></ef-audio>
+    <ef-audio src="{SONG}" muted></ef-audio><ef-video src="{CLIP}" mute></ef-video>
+    <ef-audio src="{SONG}" volume="0"></ef-audio>""",
     "none": "",
 }
 
