@@ -87,7 +87,7 @@ FEW: dict[str, Any] = {"fps": Fraction(10), "duration_ms": 1000}
 # One of each kind: text, footage, sound, data, a sequence, canvas, WebGL, pictures, both configs.
 KINDS = {
     "title",
-    "story",
+    "lower-third",
     "audiogram",
     "bar-chart",
     "countdown",
