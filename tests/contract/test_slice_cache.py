@@ -6,6 +6,7 @@ which of them were made.
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -131,15 +132,28 @@ def film_job(*, attempt: int) -> JobContext:
     return JobContext(1, "render.film", {}, attempt)
 
 
-async def test_variants_share_the_slices_that_are_equal(
-    fresh: AppHarness, host: MediaServer, tmp_path: Path
-) -> None:
-    one = await ended(fresh, greeting(host, CYAN))
-    other = await ended(fresh, greeting(host, PINK))
-    assert await filmed(fresh, one) == [0, 1, 2]
-    assert await filmed(fresh, other) == [0]
+@dataclass(frozen=True)
+class Variants:
+    """An organization that made one film after the other; their boxes have other colours."""
+
+    app: AppHarness
+    cyan: Render
+    pink: Render
+
+
+@pytest.fixture(scope="module")
+async def variants(app: AppHarness, host: MediaServer) -> Variants:
+    """For tests that need nothing of its cache: another one evicts parts of everybody."""
+    sharing = await app.other_organization()
+    cyan = await ended(sharing, greeting(host, CYAN))
+    return Variants(sharing, cyan, await ended(sharing, greeting(host, PINK)))
+
+
+async def test_variants_share_the_slices_that_are_equal(variants: Variants, tmp_path: Path) -> None:
+    renders = (variants.cyan, variants.pink)
+    assert [await filmed(variants.app, each) for each in renders] == [[0, 1, 2], [0]]
     paths = [
-        await film(fresh, render, tmp_path / f"{n}.mp4") for n, render in enumerate((one, other))
+        await film(variants.app, render, tmp_path / f"{n}.mp4") for n, render in enumerate(renders)
     ]
     for path, is_pink in zip(paths, (False, True), strict=True):
         frames = await asyncio.to_thread(decode_frames, path)
@@ -152,16 +166,13 @@ async def test_variants_share_the_slices_that_are_equal(
 
 
 async def test_a_film_with_reused_slices_is_the_one_made_without(
-    app: AppHarness, host: MediaServer, tmp_path: Path
+    variants: Variants, fresh: AppHarness, host: MediaServer, tmp_path: Path
 ) -> None:
-    sharing, alone = await app.other_organization(), await app.other_organization()
-    await ended(sharing, greeting(host, CYAN))
-    shared = await ended(sharing, greeting(host, PINK))
-    plain = await ended(alone, greeting(host, PINK))
-    assert await filmed(sharing, shared) == [0]
-    assert await filmed(alone, plain) == [0, 1, 2], "another organization's are nobody's business"
-    one = await film(sharing, shared, tmp_path / "shared.mp4")
-    other = await film(alone, plain, tmp_path / "plain.mp4")
+    plain = await ended(fresh, greeting(host, PINK))
+    assert await filmed(variants.app, variants.pink) == [0]
+    assert await filmed(fresh, plain) == [0, 1, 2], "another organization's are nobody's business"
+    one = await film(variants.app, variants.pink, tmp_path / "shared.mp4")
+    other = await film(fresh, plain, tmp_path / "plain.mp4")
     assert one.read_bytes() == other.read_bytes()
 
 
@@ -184,10 +195,9 @@ async def test_the_same_film_from_another_address_is_copied_and_stays(
     assert after.read_bytes() == before
 
 
-async def test_another_source_is_another_film(fresh: AppHarness, host: MediaServer) -> None:
-    await ended(fresh, greeting(host))
-    other = await ended(fresh, greeting(host, file="other.mp4"))
-    assert await filmed(fresh, other) == [0, 1, 2]
+async def test_another_source_is_another_film(variants: Variants, host: MediaServer) -> None:
+    other = await ended(variants.app, greeting(host, file="other.mp4"))
+    assert await filmed(variants.app, other) == [0, 1, 2]
 
 
 def page(body: str) -> dict[str, Any]:
