@@ -64,7 +64,7 @@ tone.stop(0.7);
 FOOTAGE = """<!doctype html><style>@keyframes enter {from {translate: -40px}}
 ef-video, p {position: absolute; margin: 0} p {left: 20px; top: 120px; font: 30px Liberation Sans;
 color: teal; animation: enter 3s both linear} </style>
-<ef-timegroup mode="fixed" duration="4s" fps="10" style="width: 320px; height: 180px">
+<ef-timegroup mode="fixed" duration="6s" fps="10" style="width: 320px; height: 180px">
 <ef-video src="clip.mp4" style="left: 0; top: 0; width: 320px; height: 180px"></ef-video>
 <p>Over it</p></ef-timegroup>"""
 
@@ -143,14 +143,14 @@ def test_frames_are_those_of_the_film(
 def test_frames_of_a_composed_film_are_those_that_it_encodes(
     frames: FrameThread, browser: Browser, tmp_path: Path
 ) -> None:
-    """Asked for behind and ahead."""
-    clip = Clip(width=320, height=180, fps=Fraction(10), duration_s=Fraction(4))
+    """Asked for behind and ahead, in both of its slices, and back from the second to the first."""
+    clip = Clip(width=320, height=180, fps=Fraction(10), duration_s=Fraction(6))
     make_clip(tmp_path / "clip.mp4", clip)
     path = tmp_path / "page.html"
     path.write_text(FOOTAGE)
     asked = FilmOrder(page_method=PageMethod.COMPOSED)
     order = LocalComposition(path, asked, Settings()).read(None, FilmChoice(), tmp_path).order
-    made = asked_frames(path, order, frames, (23, 4, 5, 13, 2, 39, 19, 20, 21))
+    made = asked_frames(path, order, frames, (23, 4, 5, 13, 2, 59, 39, 40, 41))
     assert frames_unlike_film(order, made, browser, tmp_path) == []
     with open_renderer(order, browser, FILM_LIMITS) as renderer:
         drawn = renderer.render_frame(23, is_exact=False)

@@ -269,8 +269,8 @@ class _OpenFilm:
             number = renderer.next_frame
         elif self._lead_from is not None and target - self._lead_from <= _LEAD:
             number = min(target, max(renderer.next_frame, self._lead_from))
-        if number == target:
-            self._lead_from = None
+        # A composed film does not count what it has shown: it can show any frame of a slice.
+        self._lead_from = None if number == target or self._lead_from is None else number + 1
         return number, self._guarded(lambda: renderer.render_frame(number, is_exact=is_exact))
 
     def _opened(self) -> FilmRenderer:
