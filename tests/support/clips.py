@@ -14,7 +14,14 @@ import av
 import numpy as np
 from av.audio.stream import AudioStream
 from av.container import OutputContainer
-from av.video.reformatter import ColorPrimaries, ColorRange, Colorspace, ColorTrc, Interpolation
+from av.video.reformatter import (
+    ColorPrimaries,
+    ColorRange,
+    Colorspace,
+    ColorTrc,
+    Interpolation,
+    VideoReformatter,
+)
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
@@ -154,6 +161,8 @@ class _PictureTrack:
     def __init__(self, container: OutputContainer, clip: Clip) -> None:
         self._container, self._clip = container, clip
         self._waiting = clip.frame_numbers
+        # One for all frames: to prepare a conversion takes longer than to convert.
+        self._converter = VideoReformatter()
         options = {"preset": "ultrafast", "crf": "16", "bf": str(clip.b_frames)}
         if clip.video_codec != "libx264":
             options = {"deadline": "realtime", "cpu-used": "8", "crf": "20", "b": "0"}
@@ -179,7 +188,8 @@ class _PictureTrack:
     def _write(self, n: int) -> None:
         clip = self._clip
         pixels = draw_frame_code(n, clip.width, clip.height, flash=n in clip.flash_numbers)
-        frame = av.VideoFrame.from_ndarray(pixels, format="rgb24").reformat(
+        frame = self._converter.reformat(
+            av.VideoFrame.from_ndarray(pixels, format="rgb24"),
             format="yuv420p",
             dst_colorspace=Colorspace.ITU709,
             dst_color_range=ColorRange.MPEG,
