@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import islice, product
 from math import lcm
 
 import numpy as np
@@ -33,7 +33,9 @@ def name_of(colours: Colours) -> str:
     return f"{colours.matrix.name}-{'full' if colours.is_full_range else 'limited'}"
 
 
-EVERYWHERE = "530c449eabd12182c9feb3bc1714b7dfab50927a990f877326cfe6b723a7d035"
+# Both ends of 0 to 255 are in it.
+SAMPLE_EVERY = 5
+EVERYWHERE = "4b7ac7473b0ad2f450198cfec1fa7747f996b86c7b19e2bde7ea4c8d201fd408"
 needs_kernel = pytest.mark.skipif(
     not conversion.is_native(),
     reason="the native kernel was not built: no C compiler when `make setup` ran",
@@ -268,10 +270,14 @@ class TestPlanesToPlanes:
 
 @needs_kernel
 def test_the_kernel_gives_the_same_bytes_on_every_processor() -> None:
-    """The sum was the same with AVX2 and without; on any other processor it must be, too."""
+    """The sum was the same with AVX2 and without; on any other processor it must be, too.
+
+    A sample: that the kernel and numpy agree on every colour is tested above.
+    """
     sums = hashlib.sha256()
     out, pixels = Planes.empty(512, 512), np.empty((256, 256, 4), np.uint8)
-    for rgba, planes in zip(squares(), every_plane(), strict=True):
+    pictures = zip(squares(), every_plane(), strict=True)
+    for rgba, planes in islice(pictures, 0, None, SAMPLE_EVERY):
         doubled = Planes(np.full((512, 512), planes.luma[0, 0]), planes.blue, planes.red)
         conversion.rgba_to_yuv420(rgba, out)
         sums.update(b"".join(plane.tobytes() for plane in out.all))
