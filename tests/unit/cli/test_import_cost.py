@@ -55,11 +55,13 @@ def run(*words: str) -> str:
             ("yoyo", "procrastinate", "httpx", "liquid", *DOMAINS, *MEDIA, *SERVER),
         ),
         ("import framekiln.cli.processes", ("yoyo", *DOMAINS, *MEDIA, *SERVER)),
-        ("import framekiln.services", ("yoyo", "liquid", *MEDIA, *SERVER)),
+        # It imports framekiln.services.
         ("import framekiln.worker.loop", ("yoyo", "liquid", *MEDIA, *SERVER)),
         ("import framekiln.api.app", ("yoyo", "liquid", *MEDIA)),
-        ("import framekiln.worker.media_handlers", ("cv2", "onnxruntime")),
-        ("import framekiln.worker.speech_handlers", ("cv2", "onnxruntime")),
+        (
+            "import framekiln.worker.media_handlers, framekiln.worker.speech_handlers",
+            ("cv2", "onnxruntime"),
+        ),
         (
             "import framekiln.kit.confined.child, framekiln.media.tracks.split",
             ("asyncio", "ssl", "structlog", "pydantic", "cv2"),
