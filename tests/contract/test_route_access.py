@@ -212,6 +212,23 @@ async def test_ids_of_another_organization_open_nothing(place: Place) -> None:
     assert not wrong, "\n".join(map(str, wrong))
 
 
+@pytest.mark.parametrize("key", [None, "ef_wrong_key"], ids=["no key", "a wrong key"])
+async def test_without_a_valid_key_every_route_refuses(place: Place, key: str | None) -> None:
+    wrong = []
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(place.pipelines.app.asgi),
+        base_url=BASE_URL,
+        headers={} if key is None else {"Authorization": f"Bearer {key}"},
+    ) as nobody:
+        for method, path in place.calls():
+            if (method, path) in OPEN:
+                continue
+            answer = await send(nobody, method, place.address(path), path)
+            if answer.status_code != 401:
+                wrong.append((method, path, answer.status_code, answer.text[:200]))
+    assert not wrong, "\n".join(map(str, wrong))
+
+
 async def test_a_reviewer_gets_nothing_but_review_tasks(place: Place) -> None:
     wrong = []
     for method, path in place.calls():
