@@ -65,7 +65,7 @@ async def test_other_organizations_are_not_listed(app: AppHarness) -> None:
     assert (await other.get(RENDERS)).json() == {"renders": [], "next_cursor": None}
 
 
-async def test_pages_of_100000_renders_are_read_by_index(app: AppHarness) -> None:
+async def test_pages_of_20000_renders_are_read_by_index(app: AppHarness) -> None:
     """Wherever a page begins, it costs as much as the first one."""
     owner = await app.other_organization()
     first = (await owner.client.post(RENDERS, json={"html": "<p>"})).json()["id"]
@@ -77,7 +77,7 @@ async def test_pages_of_100000_renders_are_read_by_index(app: AppHarness) -> Non
                 output, slice_ms, created_at)
             SELECT gen_random_uuid(), organization_id, 'failed', source_key, source_kind, metadata,
                 output, slice_ms, created_at - number * interval '1 second'
-            FROM render, generate_series(1, 100000) AS number WHERE id = %s
+            FROM render, generate_series(1, 20000) AS number WHERE id = %s
             """,
             (first,),
         )
@@ -95,7 +95,7 @@ async def test_pages_of_100000_renders_are_read_by_index(app: AppHarness) -> Non
             )
         ).fetchone()
         assert row is not None
-        middle = RowPosition(row["created_at"] - timedelta(seconds=50_000), UUID(first))
+        middle = RowPosition(row["created_at"] - timedelta(seconds=10_000), UUID(first))
         for before in (None, middle):
             plan = await list_newest_rows(
                 cast("Connection", Explained(connection)),
