@@ -280,6 +280,8 @@ async def test_a_child_without_a_result_is_a_failure(run: Run, task: str) -> Non
     ],
 )
 @pytest.mark.parametrize("sandbox", ["strongest"], indirect=True)
+# The parent reads the messages of both in the same way.
+@pytest.mark.parametrize("carry_out", ["started"], indirect=True)
 async def test_forged_messages_of_a_child_are_rejected(line: str, run: Run) -> None:
     with pytest.raises(ConfinedFailed):
         await run("write_forged_messages", line=line)
@@ -355,10 +357,10 @@ async def test_many_runs_at_once_do_not_disturb_each_other(tmp_path: Path) -> No
         )
         return int(answer["sum"])
 
-    assert await asyncio.gather(*(one(n) for n in range(6))) == list(range(6))
+    assert await asyncio.gather(*(one(n) for n in range(4))) == list(range(4))
 
 
-async def test_ten_small_files_at_once_are_not_ten_children(tmp_path: Path) -> None:
+async def test_six_small_files_at_once_are_not_six_children(tmp_path: Path) -> None:
     before, at_a_time = child_budget(), 0
     running: set[int] = set()
 
@@ -378,7 +380,7 @@ async def test_ten_small_files_at_once_are_not_ten_children(tmp_path: Path) -> N
 
     set_child_budget(ChildBudget(children=100, memory_bytes=2 * LIMITS.memory_bytes))
     try:
-        await asyncio.gather(*(one(n) for n in range(10)))
+        await asyncio.gather(*(one(n) for n in range(6)))
     finally:
         set_child_budget(before)
     assert 1 <= at_a_time <= 2
