@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from framekiln.media.audio.decoder import RATE_HZ, decode_chunks, read_audio
 
-LENGTH_S = 12
+LENGTH_S = 8
 # Near the start, where nothing is left out; on no border of anything; near the end.
-STARTS = (0, 7001, 30_011, 4 * RATE_HZ + 1, 9 * RATE_HZ + 12_345)
+STARTS = (0, 7001, 30_011, 4 * RATE_HZ + 1, 6 * RATE_HZ + 12_345)
 COUNT = RATE_HZ
 
 EXACT = {
@@ -78,7 +78,7 @@ def test_audio_before_the_range_is_not_decoded(tmp_path: Path) -> None:
     name, codec, rate_hz, options = EXACT["mp3"]
     path = make_sound(tmp_path / name, codec, rate_hz, options)
     counts = []
-    for start in (2 * RATE_HZ, 9 * RATE_HZ):
+    for start in (2 * RATE_HZ, 6 * RATE_HZ):
         with av.open(str(path)) as container:
             stream = container.streams.audio[0]
             leap_s = Fraction(start, RATE_HZ)
