@@ -33,7 +33,7 @@ from tests.support.timeouts import TIMEOUT_S
 from tests.support.uploads import running_file_worker, upload_file, wait_processed
 
 # Nine segments.
-CLIP = Clip(duration_s=Fraction(31))
+CLIP = Clip(fps=Fraction(10), width=160, height=120, duration_s=Fraction(31), keyframe_every=10)
 LIMITS = ResourceLimits(cpu_s=120, memory_bytes=2 << 30, file_bytes=16 << 20, wall_s=TIMEOUT_S)
 
 
@@ -237,7 +237,8 @@ async def test_segments_are_removed_with_their_source(
 @pytest.mark.parametrize("rendition_id", ["high", "scrub", "audio"])
 async def test_forked_and_started_children_make_the_same(rendition_id: str) -> None:
     with open_sandbox_folders() as folders:
-        source = make_clip(folders.sources / "clip.mp4", Clip(duration_s=Fraction(4)))
+        clip = Clip(width=160, height=120, duration_s=Fraction(4))
+        source = make_clip(folders.sources / "clip.mp4", clip)
         source.chmod(0o644)
         rendition = make_outline(source, source).find(rendition_id)
         assert rendition is not None
