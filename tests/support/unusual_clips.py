@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import av
-from av.video.reformatter import ColorRange, Colorspace
+from av.video.reformatter import ColorRange, Colorspace, VideoReformatter
 from av.video.stream import VideoStream
 
 from tests.support.frame_codes import draw_frame_code
@@ -52,6 +52,8 @@ def make_pictures(
 ) -> Path:
     """Write frame codes 0 to `count` with an encoder; the file extension selects the container."""
     width, height = size_px
+    # One for all frames: to prepare a conversion takes longer than to convert.
+    converter = VideoReformatter()
     with ordinary_afterwards(), av.open(path, "w") as container:
         stream = container.add_stream(coding.encoder, rate=fps, options=dict(coding.options))
         assert isinstance(stream, VideoStream)
@@ -63,7 +65,8 @@ def make_pictures(
         if rotation_degrees:
             stream.set_display_rotation(rotation_degrees)
         for n in range(count):
-            frame = av.VideoFrame.from_ndarray(draw_frame_code(n, width, height)).reformat(
+            frame = converter.reformat(
+                av.VideoFrame.from_ndarray(draw_frame_code(n, width, height)),
                 format=coding.pix_fmt,
                 dst_colorspace=Colorspace.ITU709,
                 dst_color_range=stream.color_range,
