@@ -5,8 +5,10 @@ frame by frame. The number is the frame's position on the even grid of `fps`, al
 variable rate, which skips positions: a frame's time is always its number / fps.
 """
 
+import tempfile
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 from pathlib import Path
 
@@ -79,10 +81,21 @@ class Clip:
 
 def make_clip(path: Path, clip: Clip | None = None) -> Path:
     """Write a clip and return its path."""
-    clip = clip or Clip()
-    options = (
-        {"movflags": "+faststart"} if clip.faststart and path.suffix in (".mp4", ".mov") else {}
-    )
+    path.write_bytes(_encoded(clip or Clip(), path.suffix))
+    return path
+
+
+@lru_cache(maxsize=64)
+def _encoded(clip: Clip, suffix: str) -> bytes:
+    """Return the file of a clip. Tests ask for the same ones again and again."""
+    options = {"movflags": "+faststart"} if clip.faststart and suffix in (".mp4", ".mov") else {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"clip{suffix}")
+        _encode(clip, path, options)
+        return path.read_bytes()
+
+
+def _encode(clip: Clip, path: Path, options: dict[str, str]) -> None:
     with av.open(path, "w", options=options) as container:
         tracks: list[_PictureTrack | _SoundTrack] = []
         if clip.video_codec:
@@ -95,7 +108,6 @@ def make_clip(path: Path, clip: Clip | None = None) -> Path:
                 track.write_until(second + 1)
         for track in tracks:
             track.finish()
-    return path
 
 
 def pad_pictures(clip: Path, out: Path, *, by_bytes: int) -> Path:
