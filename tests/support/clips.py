@@ -81,12 +81,12 @@ class Clip:
 
 def make_clip(path: Path, clip: Clip | None = None) -> Path:
     """Write a clip and return its path."""
-    path.write_bytes(_encoded(clip or Clip(), path.suffix))
+    path.write_bytes(clip_bytes(clip or Clip(), path.suffix))
     return path
 
 
 @lru_cache(maxsize=64)
-def _encoded(clip: Clip, suffix: str) -> bytes:
+def clip_bytes(clip: Clip, suffix: str) -> bytes:
     """Return the file of a clip. Tests ask for the same ones again and again."""
     options = {"movflags": "+faststart"} if clip.faststart and suffix in (".mp4", ".mov") else {}
     with tempfile.TemporaryDirectory() as folder:
