@@ -203,17 +203,22 @@ def make_shots(path: Path, lengths: list[int]) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+async def shots_id(pipelines: PipelineHarness, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A film with cuts; where the second one is, a fragment begins."""
+    folder = tmp_path_factory.mktemp("shots")
+    return await uploaded(pipelines, make_shots(folder / "a.mp4", [30, 20, 40, 22]))
+
+
 class TestDetectScenes:
     @pytest.mark.parametrize("granularity", [None, SECONDS], ids=["file", "windows"])
     async def test_cuts_at_window_borders_are_found_once(
-        self, pipelines: PipelineHarness, tmp_path: Path, granularity: Any
+        self, pipelines: PipelineHarness, shots_id: str, granularity: Any
     ) -> None:
-        # The second cut is where a fragment begins.
-        path = make_shots(tmp_path / "a.mp4", [30, 20, 40, 22])
         definition = step("detect_scenes", with_={"threshold": 0.25})
         if granularity:
             definition["granularity"] = granularity
-        run, found = await one_step(pipelines, await uploaded(pipelines, path), definition)
+        run, found = await one_step(pipelines, shots_id, definition)
         assert (await pipelines.statuses(run))[""] == "succeeded"
         assert len(found) > (1 if granularity else 0)
         cuts = [cut for each in found for cut in each["output"]["annotations"]]
