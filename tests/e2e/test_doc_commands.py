@@ -1,6 +1,7 @@
 """The commands in README, in the guides and in the reference, typed as they stand."""
 
 import json
+import shutil
 import sys
 import time
 from fractions import Fraction
@@ -41,9 +42,8 @@ OUTPUTS = {
 
 
 @pytest.fixture(scope="module")
-def variables(account: Account, tmp_path_factory: pytest.TempPathFactory) -> str:
+def variables(account: Account, clip: Path) -> str:
     """Make what the pages say that the reader has: a service, a file, a video, a review task."""
-    clip = make_clip(tmp_path_factory.mktemp("docs") / "clip.mp4", Clip(duration_s=Fraction(1)))
     with Client(account.url, account.api_key) as client:
         file = client.files.upload(clip)
         video = client.videos.create({**CONFIG, "layers": []})
@@ -65,15 +65,20 @@ def _pending(client: Client, run_id: str) -> str:
     raise AssertionError("no review was opened")
 
 
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    clip = tmp_path_factory.mktemp("clips") / "clip.mp4"
+    return make_clip(clip, Clip(duration_s=Fraction(1), width=64, height=48))
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, clip: Path) -> Path:
     """Return a folder with the files that the pages say the reader has."""
     (tmp_path / "site").mkdir()
     for page in ("page.html", "hello.html", "site/index.html"):
         (tmp_path / page).write_text(HTML)
-    clip = Clip(duration_s=Fraction(1), width=64, height=48)
     for name in ("clip.mp4", "holiday.mp4"):
-        make_clip(tmp_path / name, clip)
+        shutil.copy(clip, tmp_path / name)
     (tmp_path / "people.csv").write_text("name\nAda\n")
     documents: dict[str, dict[str, Any]] = {
         "config.json": {**CONFIG, "layers": []},
@@ -93,7 +98,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda each: str(each.relative_to(ROOT)))
 def test_the_commands_of_a_page_work(
-    page: Path, account: Account, variables: str, folder: Path
+    page: Path, account: Account, variables: str, *, folder: Path, programs: Path
 ) -> None:
     script = "\n".join(each.text for each in shell_blocks(page) if each.reason is None)
     # The same films, but small; and shorter pauses.
@@ -102,11 +107,14 @@ def test_the_commands_of_a_page_work(
         ('"duration": 4,', '"duration": 0.2,'),
         ("duration_ms: 1000", "duration_ms: 200"),
         ('"duration_ms": 2000', '"duration_ms": 200'),
+        ("testsrc2=size=640x360:rate=30", "testsrc2=size=64x36:rate=30"),
+        ("testsrc2=size=800x600", "testsrc2=size=80x60"),
+        ("-t 4 ", "-t 1 "),
         ("sleep 2;", "sleep 0.2;"),
         ("sleep 1;", "sleep 0.2;"),
     ):
         script = script.replace(large, small)
-    type_commands(REFUSALS_FAIL + variables + script, account, folder)
+    type_commands(REFUSALS_FAIL + variables + script, account, folder, programs)
     for name in OUTPUTS.get(page.name, ()):
         made = folder / name
         assert made.stat().st_size > 0

@@ -21,6 +21,9 @@ trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 REFUSALS_FAIL = 'curl() { command curl --fail-with-body "$@"; }\n'
 """Makes curl fail when a request is refused, as other commands do."""
 
+IN_ITS_PROCESS = {"FRAMEKILN_RUN_AS": "0", "FRAMEKILN_ALLOW_UNCONFINED": "1"}
+"""With it, `framekiln render` of root starts no process for its film, which takes longer."""
+
 
 @dataclass(frozen=True)
 class ShellBlock:
@@ -38,8 +41,8 @@ def shell_blocks(page: Path) -> list[ShellBlock]:
     ]
 
 
-def type_commands(script: str, account: Account, folder: Path) -> str:
-    """Type commands into one shell; return what it printed."""
+def type_commands(script: str, account: Account, folder: Path, programs: Path) -> str:
+    """Type commands into one shell, with `programs` before its PATH; return what it printed."""
     script = script.replace("http://127.0.0.1:8080", account.url)
     # Each look is a process that imports a client: half a second of what the others wait for.
     script = script.replace("do sleep 1; done", "do sleep 4; done")
@@ -49,7 +52,8 @@ def type_commands(script: str, account: Account, folder: Path) -> str:
         env={
             **os.environ,
             **account.environment,
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            **IN_ITS_PROCESS,
+            "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
         },
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -59,3 +63,12 @@ def type_commands(script: str, account: Account, folder: Path) -> str:
     )
     assert typed.returncode == 0, typed.stdout + typed.stderr + account.service.log_tail()
     return typed.stdout
+
+
+def scale_clip(source: Path, target: Path, *, width_px: int, height_px: int) -> Path:
+    """Write a smaller clip with the same frames and sound, almost without loss."""
+    encoder = ["-c:v", "libx264", "-preset", "ultrafast", "-crf", "10", "-c:a", "copy"]
+    scale = ["-vf", f"scale={width_px}:{height_px}", *encoder]
+    command = ["ffmpeg", "-v", "error", "-i", str(source), *scale, str(target)]
+    subprocess.run(command, check=True)
+    return target
