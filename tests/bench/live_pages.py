@@ -71,7 +71,7 @@ def measure_live_pages() -> list[LiveRow]:
         open_tab() as tab,
     ):
         studio = StudioTab(tab, account.url)
-        studio.look()
+        studio.show_as()
         studio.open(account.login_link("owner"))
         studio.wait_text("Log out")
         return [

@@ -99,7 +99,7 @@ def _measured(account: Account, conninfo: str, count: int) -> ListRow:
         connection.execute(_COPY, (count - rows, first))
     with open_tab() as tab:
         studio = StudioTab(tab, account.url)
-        studio.look()
+        studio.show_as()
         studio.open(account.login_link("owner"))
         studio.wait_text("Log out")
         studio.open("/studio/renders")

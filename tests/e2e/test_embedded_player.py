@@ -134,7 +134,7 @@ def test_a_film_has_captions_thumbnails_waveform_and_keys(
     assert pixels == [160, 160 * CLIP.height // CLIP.width]
     studio = StudioTab(tab, "")
     for width, is_dark in ((1440, False), (390, True)):
-        studio.look(width=width, is_dark=is_dark)
+        studio.show_as(width=width, is_dark=is_dark)
         assert tab.run("document.documentElement.scrollWidth <= innerWidth")
         assert studio.accessibility_problems() == []
 

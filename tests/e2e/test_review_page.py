@@ -374,6 +374,9 @@ def test_a_decision_that_comes_too_late_shows_the_one_that_was_made(
             studio.open(made.json()["url"])
         studio.wait("!!document.querySelector('img.review-picture')")
         assert studio.run("document.querySelector('h1').innerText") == "Review of clip.mp4"
+        if opener == "user":
+            # It has the menu as well.
+            check_page(studio)
         studio.press("n")
         studio.wait("document.querySelectorAll('.review-box').length === 1")
         path = f"/api/v1/pipeline-reviews/{task['id']}/approve"

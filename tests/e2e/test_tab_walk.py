@@ -34,7 +34,7 @@ LATE_BUTTON = """
 def page() -> Iterator[StudioTab]:
     with open_tab() as tab:
         page = StudioTab(tab, "")
-        page.look()
+        page.show_as()
         yield page
 
 
