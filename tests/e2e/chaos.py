@@ -53,7 +53,7 @@ CORRECTED = {
 }
 """What the reviewer says: the box moves, and something has to be muted as well."""
 OPEN_AT_A_TIME = 20
-_PAUSE_S = 0.3
+_PAUSE_S = 0.5
 _ENDED = ("succeeded", "failed", "skipped", "cancelled")
 _LAST_ATTEMPT = 3
 
@@ -180,7 +180,7 @@ class ReviewerThread(Thread):
 
     def run(self) -> None:
         try:
-            while not self._is_over.wait(0.2):
+            while not self._is_over.wait(_PAUSE_S):
                 for review in list(self._client.reviews.list(status="pending")):
                     self._client.reviews.approve(review.id, CORRECTED)
         except Exception as error:

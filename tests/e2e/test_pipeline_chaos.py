@@ -12,4 +12,4 @@ from tests.support.timeouts import TIMEOUT_S
 @pytest.mark.spec("3.3")
 def test_runs_survive_killed_processes(killable_service: Service, tmp_path: Path) -> None:
     with open_chaos(killable_service, tmp_path, retry_within_s=2 * TIMEOUT_S) as storm:
-        check_chaos(storm, run_count=4, kill_count=5)
+        check_chaos(storm, run_count=3, kill_count=5)

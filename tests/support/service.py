@@ -22,7 +22,7 @@ from tests.support.ports import ReservedPort
 from tests.support.timeouts import GENEROUS_SETTINGS, TIMEOUT_S
 
 API_KEY = "ef_e2esecret_e2ekey"
-POLL_S = 0.1
+POLL_S = 0.2
 Found = TypeVar("Found")
 
 
