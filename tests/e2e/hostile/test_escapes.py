@@ -25,7 +25,7 @@ from framekiln.engine.missing_media import AssetMissing
 from tests.e2e.conftest import processes_under
 from tests.support.looks import colour_at, decode_frames
 from tests.support.timeouts import FILM_LIMITS, TIMEOUT_S
-from tests.support.warm_films import BLUE, GREEN, BrowserHarness
+from tests.support.warm_films import BLUE, FRAMES, GREEN, BrowserHarness
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_pages_of_chromium_that_crash_or_hang_cannot_be_opened(harness: BrowserH
         f"open('chrome://{each}'); location = 'chrome://{each}';" for each in addresses
     )
     _, colours = harness.film(f"{frames}<script>{script}</script>")
-    assert colours == [BLUE] * 10
+    assert colours == [BLUE] * FRAMES
 
 
 def test_an_impossible_allocation_fails_the_film(harness: BrowserHarness) -> None:
@@ -197,4 +197,4 @@ def test_pages_cannot_read_local_files(harness: BrowserHarness) -> None:
         Object.assign(new Image(), { onload: leak, src: logo });
         </script>"""
     )
-    assert colours == [BLUE] * 10
+    assert colours == [BLUE] * FRAMES

@@ -28,7 +28,7 @@ FILM = """<ef-timegroup mode="fixed" duration="1s" style="display:block;width:16
 <ef-audio src="{src}"></ef-audio></ef-timegroup>"""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def neighbour(shared_service: Service) -> Iterator[Account]:
     with shared_service.open_account("neighbour") as account:
         yield account
