@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -178,7 +179,7 @@ async def test_an_agent_runs_a_pipeline_over_http(account: Account, tmp_path: Pa
 
     from framekiln.cli.mcp_server import make_http_app  # noqa: PLC0415
 
-    clip = make_clip(tmp_path / "holiday.mp4", Clip())
+    clip = make_clip(tmp_path / "holiday.mp4", Clip(duration_s=Fraction(1)))
     with Client(account.url, account.api_key) as client:
         client.pipelines.create("facts", {"steps": {"facts": {"type": "probe"}}})
         client.files.wait_ready(client.files.upload(clip).id)

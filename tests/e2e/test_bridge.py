@@ -66,6 +66,8 @@ def test_every_frame_is_the_requested_one(
     rendered = film(browser, order, tmp_path / "film.mp4")
     assert codes(rendered.pictures) == list(range(10))
     assert rendered.film.plan.size == FrameSize(WIDTH, HEIGHT)
+    # The strip is below the film.
+    assert all((picture[-4:] >= 250).all() for picture in rendered.pictures)
     require_raw_pixels(browser, rendered.film.record.fallback_reason)
     assert rendered.film.record.grabbing is GrabMethod.RAW
 
@@ -87,12 +89,6 @@ def test_the_runtime_gets_rate_and_window(browser: Browser, tmp_path: Path, fps:
     # The bundle's codes count tenths of a second, whatever the film's rate.
     expected = [round(float(n * 10 / fps)) for n in range(len(rendered.pictures))]
     assert codes(rendered.pictures) == expected
-
-
-def test_the_strip_is_below_the_film(browser: Browser, tmp_path: Path) -> None:
-    rendered = film(browser, order_of(tmp_path), tmp_path / "film.mp4")
-    for picture in rendered.pictures:
-        assert (picture[-4:] >= 250).all()
 
 
 def test_a_page_without_a_strip_is_filmed(browser: Browser, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from shutil import copy
 
 import pytest
 
@@ -23,12 +24,22 @@ from tests.support.player_bundles import one_source_page, one_source_site
 from tests.support.sounds import decode_audio, find_beeps
 from tests.support.timeouts import FILM_LIMITS
 
-CLIP = Clip(fps=Fraction(10), duration_s=Fraction(5), keyframe_every=10)
+CLIP = Clip(fps=Fraction(10), duration_s=Fraction(4), keyframe_every=10)
 FOREIGN = Clip(
-    fps=Fraction(10), duration_s=Fraction(3), video_codec="libvpx-vp9", audio_codec="libopus"
+    fps=Fraction(10), duration_s=Fraction(2), video_codec="libvpx-vp9", audio_codec="libopus"
 )
 
 pytestmark = pytest.mark.spec("4.3")
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_clip(tmp_path_factory.mktemp("clips") / "clip.mp4", CLIP)
+
+
+@pytest.fixture(scope="module")
+def foreign_clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_clip(tmp_path_factory.mktemp("clips") / "clip.webm", FOREIGN)
 
 
 def order_of(
@@ -57,26 +68,26 @@ def codes_in(path: Path) -> list[int | None]:
     [("./clip.mp4", "address"), ("http://127.0.0.1/clip.mp4", "address"), ("/clip.mp4", "index")],
 )
 def test_a_clip_of_the_bundle_is_shown_and_heard(
-    browser: Browser, tmp_path: Path, src: str, by: str
+    browser: Browser, tmp_path: Path, clip: Path, src: str, by: str
 ) -> None:
-    page = one_source_page(src, by=by, from_ms=2000, length_ms=2500)
+    page = one_source_page(src, by=by, from_ms=2000, length_ms=1500)
     order = order_of(
-        tmp_path, page, lambda folder: make_clip(folder / "clip.mp4", CLIP), duration_ms=2500
+        tmp_path, page, lambda folder: copy(clip, folder / "clip.mp4"), duration_ms=1500
     )
     film = make_film(order, browser, tmp_path / "film.mp4", limits=FILM_LIMITS)
-    assert codes_in(tmp_path / "film.mp4") == list(range(20, 45))
+    assert codes_in(tmp_path / "film.mp4") == list(range(20, 35))
     sound = decode_audio(tmp_path / "film.mp4")
-    assert find_beeps(sound.mono, sound.rate_hz) == pytest.approx([0, 1, 2], abs=0.005)
+    assert find_beeps(sound.mono, sound.rate_hz) == pytest.approx([0, 1], abs=0.005)
     assert film.record.warnings == ()
 
 
 @pytest.mark.parametrize(("from_ms", "beeps_s"), [(0, [0]), (900, [0.1])])
 def test_a_clip_that_browsers_do_not_play_is_encoded(
-    browser: Browser, tmp_path: Path, from_ms: int, beeps_s: list[float]
+    browser: Browser, tmp_path: Path, foreign_clip: Path, *, from_ms: int, beeps_s: list[float]
 ) -> None:
     page = one_source_page("clip.webm", from_ms=from_ms, length_ms=1000)
     order = order_of(
-        tmp_path, page, lambda folder: make_clip(folder / "clip.webm", FOREIGN), duration_ms=1000
+        tmp_path, page, lambda folder: copy(foreign_clip, folder / "clip.webm"), duration_ms=1000
     )
     make_film(order, browser, tmp_path / "film.mp4", limits=FILM_LIMITS)
     first = from_ms // 100

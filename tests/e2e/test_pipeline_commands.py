@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from framekiln.cli.program import app
 from tests.e2e.conftest import Terminal
-from tests.support.clips import make_clip
 from tests.support.pipelines import step
 from tests.support.service import POLL_S, Service
 from tests.support.timeouts import TIMEOUT_S
@@ -19,8 +18,8 @@ SHORT = {"path": "look.metadata.duration_ms", "op": "lt", "value": 60_000}
 
 
 @pytest.fixture
-def film(tmp_path: Path) -> Path:
-    return make_clip(tmp_path / "film.mp4")
+def film(flash_clip: Path) -> Path:
+    return flash_clip
 
 
 def test_a_run_is_followed_to_its_end(terminal: Terminal, film: Path) -> None:
@@ -132,8 +131,8 @@ def test_publishing_the_original_after_a_redaction_causes_a_warning(terminal: Te
 def test_a_batch_reports_its_runs(terminal: Terminal, film: Path, tmp_path: Path) -> None:
     terminal.pipeline("batched", look=step("probe"))
     file_id = terminal.ask("upload", str(film), "--wait")["id"]
-    other = make_clip(tmp_path / "other.mp4").rename(tmp_path / "renamed.mp4")
-    other.write_bytes(other.read_bytes() + b"\0\0\0\x08free")
+    other = tmp_path / "other.mp4"
+    other.write_bytes(film.read_bytes() + b"\0\0\0\x08free")
     made = terminal.ask("batches", "create", "batched", file_id, str(other), "--max-in-flight", "1")
     assert made["run_count"] == 2
     for run in terminal.ask("runs", "list", "--batch-id", made["id"]):

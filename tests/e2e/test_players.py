@@ -24,7 +24,14 @@ from tests.support.receiver import Answer, ReceivedRequest
 from tests.support.service import POLL_S, Account
 
 # Copied as "high"; "360p" is encoded. Segments of 1, 2, 4, 4, 4 and 4 seconds.
-CLIP = Clip(fps=Fraction(30000, 1001), width=640, height=480, duration_s=Fraction(19), b_frames=2)
+CLIP = Clip(
+    fps=Fraction(15000, 1001),
+    width=640,
+    height=480,
+    duration_s=Fraction(19),
+    b_frames=2,
+    keyframe_every=15,
+)
 LOOK_PX = (160, 120)
 PAGE = """<!doctype html><video muted></video><script src="hls.js"></script><script>
 const video = document.querySelector("video");

@@ -90,9 +90,9 @@ def bunny(tmp_path_factory: pytest.TempPathFactory) -> Split:
     return Split(folder, made, json.loads((folder / "index.json").read_text()))
 
 
-@pytest.fixture
-def tab(bunny: Split, tmp_path: Path) -> Iterator[BrowserTab]:
-    page = tmp_path / "page.html"
+@pytest.fixture(scope="module")
+def tab(bunny: Split, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserTab]:
+    page = tmp_path_factory.mktemp("page") / "page.html"
     page.write_text(PAGE)
     tracks = {f"{key}.mp4": track_path(bunny.folder, int(key)) for key in bunny.index}
     with (
