@@ -139,7 +139,8 @@ class StudioTab:
         """Return what axe finds that is serious."""
         if not self.run("!!window.axe"):
             self.run(AXE.read_text("utf-8") + "; true")
-        found = self.run("axe.run().then(({violations}) => violations)")
+        options = "{resultTypes: ['violations']}"
+        found = self.run(f"axe.run({options}).then(({{violations}}) => violations)")
         return [
             f"{each['id']}: {each['help']} {each['nodes'][0]['html'][:200]}"
             for each in found
