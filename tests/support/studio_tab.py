@@ -3,7 +3,7 @@
 import base64
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from typing import Any
 
@@ -17,6 +17,11 @@ from tests.support.timeouts import TIMEOUT_S
 
 POLL_S = 0.1
 AXE = FOLDER / "axe-core" / "axe.min.js"
+
+Windows = Sequence[tuple[int, bool]]
+"""Widths, and whether pages are dark; the last is wide, so that Tab reaches the menu."""
+TWO_WINDOWS: Windows = ((390, True), (1440, False))
+FOUR_WINDOWS: Windows = ((390, False), (1440, True), *TWO_WINDOWS)
 
 # Finds elements by what people see; editors are in shadow roots.
 FINDERS = """
@@ -156,12 +161,13 @@ class StudioTab:
             self.errors.append(f"{entry['text']} {entry.get('url', '')}")
 
 
-def check_page(studio: StudioTab) -> None:
+def check_page(studio: StudioTab, windows: Windows = TWO_WINDOWS) -> None:
     """What is shown fits in wide and narrow windows, axe finds nothing serious, Tab reaches all.
 
-    Styles of light and dark pages differ in colours only, and those of narrow windows in none.
+    Styles of light and dark pages differ in colours only, and those of narrow windows in none. So
+    two windows show everything, except for the menu: narrow ones have a button for it.
     """
-    for width, is_dark in ((390, True), (1440, False)):
+    for width, is_dark in windows:
         studio.show_as(width=width, is_dark=is_dark)
         # It is never covered by a film.
         brightness = np.asarray(studio.look(corner_px=4)).mean()
