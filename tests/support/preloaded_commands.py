@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -92,7 +93,10 @@ def _serve(client: socket.socket) -> None:
         with client.makefile("rb") as sent:
             status = _run(json.loads(sent.read(*_LENGTH.unpack(length))))
         client.sendall(str(status).encode())
+    except Exception:
+        traceback.print_exc()
     finally:
+        # Without the exit handlers of the process that was forked.
         os._exit(status)
 
 
