@@ -167,6 +167,8 @@ def check_page(studio: StudioTab, windows: Windows = TWO_WINDOWS) -> None:
     Styles of light and dark pages differ in colours only, and those of narrow windows in none. So
     two windows show everything, except for the menu: narrow ones have a button for it.
     """
+    # The page of a preview opens its composition first, and has nothing to reach until then.
+    studio.wait("!!document.querySelector('main') && !document.querySelector('main.loading')")
     for width, is_dark in windows:
         studio.show_as(width=width, is_dark=is_dark)
         # It is never covered by a film.
