@@ -24,19 +24,21 @@ from framekiln.engine.film_order import FilmOrder
 from framekiln.media.images.still_formats import StillFormat
 from tests.conftest import SHARED, SURVIVAL, group_of
 from tests.support.browsers import SharedBrowser
-from tests.support.doc_commands import IN_ITS_PROCESS
 from tests.support.frame_codes import Picture
 from tests.support.generous_limits import generous_limits
 from tests.support.looks import DecodedFrame, decode_frames
 from tests.support.memory_folder import new_database_folder
 from tests.support.page_method import PAGE_METHOD
-from tests.support.preloaded_commands import preloaded_commands
 from tests.support.service import Account, Service, running_service
 from tests.support.timeouts import FILM_LIMITS, GENEROUS_SETTINGS
 
 WIDTH, HEIGHT = 640, 360
-IN_THIS_PROCESS = {**IN_ITS_PROCESS, **GENEROUS_SETTINGS}
-"""For `framekiln render` in the process of the tests."""
+IN_THIS_PROCESS = {
+    "FRAMEKILN_RUN_AS": "0",
+    "FRAMEKILN_ALLOW_UNCONFINED": "1",
+    **GENEROUS_SETTINGS,
+}
+"""With it, `framekiln render` of root starts no process for its film, which takes longer."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -191,13 +193,6 @@ class Terminal:
         """Make a pipeline."""
         definition = self.write("definition.json", {"steps": steps})
         return self.ask("pipelines", "create", name, "--definition", definition)
-
-
-@pytest.fixture(scope="session")
-def programs() -> Iterator[Path]:
-    """A folder with a `framekiln` that has imported everything, for the PATH of shells."""
-    with preloaded_commands() as folder:
-        yield folder
 
 
 @pytest.fixture

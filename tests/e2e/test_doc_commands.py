@@ -98,7 +98,7 @@ def folder(tmp_path: Path, clip: Path) -> Path:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda each: str(each.relative_to(ROOT)))
 def test_the_commands_of_a_page_work(
-    page: Path, account: Account, variables: str, *, folder: Path, programs: Path
+    page: Path, account: Account, variables: str, *, folder: Path
 ) -> None:
     script = "\n".join(each.text for each in shell_blocks(page) if each.reason is None)
     # The same films, but small; and shorter pauses.
@@ -114,7 +114,7 @@ def test_the_commands_of_a_page_work(
         ("sleep 1;", "sleep 0.2;"),
     ):
         script = script.replace(large, small)
-    type_commands(REFUSALS_FAIL + variables + script, account, folder, programs)
+    type_commands(REFUSALS_FAIL + variables + script, account, folder)
     for name in OUTPUTS.get(page.name, ()):
         made = folder / name
         assert made.stat().st_size > 0

@@ -39,9 +39,7 @@ class RedactedGuide:
 
 
 @pytest.fixture(scope="module")
-def hidden(
-    account: Account, programs: Path, tmp_path_factory: pytest.TempPathFactory
-) -> RedactedGuide:
+def hidden(account: Account, tmp_path_factory: pytest.TempPathFactory) -> RedactedGuide:
     folder = tmp_path_factory.mktemp("hide")
     for name in ("docs", "tests"):
         (folder / name).symlink_to(ROOT / name)
@@ -55,7 +53,7 @@ def hidden(
     assert "127.0.0.1:9000" in script
     script = script.replace("127.0.0.1:9000", f"127.0.0.1:{port}")
     script = script.replace("endpoint.py ", f"endpoint.py --port {port} ")
-    type_commands(script, account, folder, programs)
+    type_commands(script, account, folder)
     corrected = json.loads((folder / "corrected.json").read_text())
     [seen] = [each for each in corrected["annotations"] if each["kind"] == "colour"]
     published = json.loads((folder / "published.json").read_text())["output"]["metadata"]

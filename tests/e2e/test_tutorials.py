@@ -25,7 +25,6 @@ class Reader:
 
     account: Account
     folder: Path
-    programs: Path
 
     def type_tutorial(self, name: str, *, from_block: int = 0) -> str:
         """Type the commands of a tutorial into one shell; return what it printed."""
@@ -42,7 +41,7 @@ class Reader:
             ('{"data": {"title"', '{"fps": 10, "data": {"title"'),
         ):
             script = script.replace(written, typed)
-        return type_commands(script, self.account, self.folder, self.programs)
+        return type_commands(script, self.account, self.folder)
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +51,11 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def reader(account: Account, tmp_path: Path, programs: Path, clip: Path) -> Reader:
+def reader(account: Account, tmp_path: Path, clip: Path) -> Reader:
     for linked in ("docs", "tests"):
         (tmp_path / linked).symlink_to(ROOT / linked)
     copy_examples(tmp_path / "examples", clip)
-    return Reader(account, tmp_path, programs)
+    return Reader(account, tmp_path)
 
 
 def copy_examples(folder: Path, clip: Path) -> None:

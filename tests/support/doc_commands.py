@@ -21,9 +21,6 @@ trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 REFUSALS_FAIL = 'curl() { command curl --fail-with-body "$@"; }\n'
 """Makes curl fail when a request is refused, as other commands do."""
 
-IN_ITS_PROCESS = {"FRAMEKILN_RUN_AS": "0", "FRAMEKILN_ALLOW_UNCONFINED": "1"}
-"""With it, `framekiln render` of root starts no process for its film, which takes longer."""
-
 
 @dataclass(frozen=True)
 class ShellBlock:
@@ -41,8 +38,8 @@ def shell_blocks(page: Path) -> list[ShellBlock]:
     ]
 
 
-def type_commands(script: str, account: Account, folder: Path, programs: Path) -> str:
-    """Type commands into one shell, with `programs` before its PATH; return what it printed."""
+def type_commands(script: str, account: Account, folder: Path) -> str:
+    """Type commands into one shell; return what it printed."""
     script = script.replace("http://127.0.0.1:8080", account.url)
     # Each look is a process that imports a client: half a second of what the others wait for.
     script = script.replace("do sleep 1; done", "do sleep 4; done")
@@ -52,8 +49,7 @@ def type_commands(script: str, account: Account, folder: Path, programs: Path) -
         env={
             **os.environ,
             **account.environment,
-            **IN_ITS_PROCESS,
-            "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         },
         stdin=subprocess.DEVNULL,
         capture_output=True,
