@@ -228,6 +228,7 @@ def test_an_uploaded_file_is_played_with_its_waveform(studio: StudioTab, flash_c
     studio.wait("!!document.querySelector('canvas.waveform')")
     picture = np.asarray(studio.look())
     assert picture.std() > 20
+    check_page(studio)
 
 
 def test_a_pipeline_is_drawn_run_and_followed(studio: StudioTab) -> None:
