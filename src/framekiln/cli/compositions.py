@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from framekiln.engine.site import PageFolder, Site
-from framekiln.kit.errors import InvalidInput
+from framekiln.kit.errors import InvalidInput, reason_of
 from framekiln.renders.bundle import (
     GZIP_MAGIC,
     MAX_UNPACKED_BYTES,
@@ -43,7 +43,7 @@ def read_composition(named: Path, *, scratch: Path) -> Composition:
                 return _unpacked(page, scratch / "bundle", is_zip=magic == _ZIP_MAGIC)
             html = _decoded(page, magic + file.read())
     except OSError as error:
-        raise InvalidInput(f"cannot read {page}: {error}") from error
+        raise InvalidInput(f"cannot read {page}: {reason_of(error)}") from error
     return Composition(html, PageFolder(page.absolute().parent, html))
 
 
@@ -51,7 +51,7 @@ def _decoded(page: Path, data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"cannot read {page}: {error}") from error
+        raise InvalidInput(f"cannot read {page}: {reason_of(error)}") from error
 
 
 def _unpacked(archive: Path, folder: Path, *, is_zip: bool) -> Composition:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from framekiln.kit.errors import InvalidInput
+from framekiln.kit.errors import InvalidInput, reason_of
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -14,7 +14,7 @@ def read_json(path: Path) -> dict[str, Any]:
         text = sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
         found = json.loads(text)
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"cannot read {path}: {error}") from error
+        raise InvalidInput(f"cannot read {path}: {reason_of(error)}") from error
     if not isinstance(found, dict):
         raise InvalidInput(f"{path} does not contain a JSON object")
     return found
@@ -33,7 +33,7 @@ def read_object(text: str | None, file: Path | None) -> dict[str, Any] | None:
             text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8")
         found: Any = None if text is None else json.loads(text)
     except OSError as error:
-        raise InvalidInput(f"cannot read {option}: {error}") from error
+        raise InvalidInput(f"cannot read {option}: {reason_of(error)}") from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{option} {_NEEDED}, but is not JSON: {error}") from error
     if text is None:

@@ -10,7 +10,7 @@ from framekiln.capture.network import PAGE_URL
 from framekiln.composition.layers import ParsedConfig, ReadOptions, read_config
 from framekiln.composition.layers.config_json import parse_config
 from framekiln.composition.templates import fill_template, read_template
-from framekiln.kit.errors import InvalidInput
+from framekiln.kit.errors import InvalidInput, reason_of
 
 _FILE_FIELDS: Final = ("file", "source", "src")
 
@@ -25,7 +25,7 @@ def read_layer_config(
     try:
         value = parse_config(named.read_bytes())
     except OSError as error:
-        raise InvalidInput(f"cannot read {named}: {error}") from error
+        raise InvalidInput(f"cannot read {named}: {reason_of(error)}") from error
     assert isinstance(value, Mapping)
     is_filled = is_template(value)
     if is_filled:

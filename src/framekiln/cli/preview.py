@@ -34,7 +34,7 @@ from framekiln.cli.signals import on_stop_signal
 from framekiln.engine.film_order import FilmLimits, FilmOrder, PageMethod
 from framekiln.engine.page.render_data import render_data_json
 from framekiln.kit.account import AccountUnusable
-from framekiln.kit.errors import InvalidInput
+from framekiln.kit.errors import InvalidInput, reason_of
 from framekiln.preview.model import DataForm, FilmChoice, JsonObject, PreviewInput
 from framekiln.preview.server import HOST, PreviewAccess, make_app
 from framekiln.preview.service import Preview, PreviewSettings
@@ -230,5 +230,5 @@ def _read_config(path: Path) -> dict[str, Any]:
             line=error.lineno,
         ) from error
     except (OSError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"cannot read {path.name}: {error}") from error
+        raise InvalidInput(f"cannot read {path.name}: {reason_of(error)}") from error
     return found if isinstance(found, dict) else {}

@@ -24,7 +24,7 @@ from framekiln.cli.output import JsonFlag
 from framekiln.cli.service_client import open_client
 from framekiln.client.bundles import is_bundle
 from framekiln.client.model import RemoteRender
-from framekiln.kit.errors import InvalidInput
+from framekiln.kit.errors import InvalidInput, reason_of
 
 app = typer.Typer(
     help="Create, follow and download renders of HTML pages on the service.",
@@ -134,7 +134,7 @@ def _html(page: Path) -> str:
         data = sys.stdin.buffer.read() if str(page) == "-" else page.read_bytes()
         return data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"cannot read {page}: {error}") from error
+        raise InvalidInput(f"cannot read {page}: {reason_of(error)}") from error
 
 
 def _show(found: RemoteRender, *, as_json: bool) -> None:

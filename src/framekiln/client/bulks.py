@@ -18,6 +18,7 @@ from framekiln.client.operations import (
 )
 from framekiln.client.responses import OnFraction
 from framekiln.client.videos import Destinations, destinations_body
+from framekiln.kit.errors import reason_of
 
 _BULKS: Final = "/v2/bulks"
 _TABLES: Final = {
@@ -67,7 +68,7 @@ class RemoteBulks(RemotePart[Connection_co]):
         try:
             content = table.read_bytes()
         except OSError as error:
-            raise LocalFileUnusable(f"cannot read {table}: {error}") from error
+            raise LocalFileUnusable(f"cannot read {table}: {reason_of(error)}") from error
         options: dict[str, Any] = {"content": content, "headers": {"Content-Type": media_type}}
         if version is not None:
             options["params"] = {"version": version}

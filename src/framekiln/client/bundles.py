@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from framekiln.client.errors import LocalFileUnusable
+from framekiln.kit.errors import reason_of
 
 INDEX: Final = "index.html"
 _ARCHIVES: Final = (".tar.gz", ".tgz", ".zip")
@@ -27,7 +28,7 @@ def bundle_bytes(path: Path) -> bytes:
             return _repacked(path)
         return path.read_bytes()
     except (OSError, zipfile.BadZipFile) as error:
-        raise LocalFileUnusable(f"cannot read {path}: {error}") from error
+        raise LocalFileUnusable(f"cannot read {path}: {reason_of(error)}") from error
 
 
 def _packed_folder(folder: Path) -> bytes:

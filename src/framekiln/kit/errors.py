@@ -129,3 +129,8 @@ class Unavailable(FramekilnError):
 
     code = "unavailable"
     retryable = True
+
+
+def reason_of(error: Exception) -> str:
+    """Return what went wrong, for messages that name the file already: `OSError` repeats it."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
