@@ -122,7 +122,8 @@ class RequestTurn:
             message = await receive()
         except asyncio.CancelledError:
             # Somebody looked whether the client is still there, and goes on.
-            self._turns.take_now(self, owner)
+            if self._owner is not None:
+                self._turns.take_now(self, owner)
             raise
         # The response may have begun meanwhile.
         if self._owner is not None:

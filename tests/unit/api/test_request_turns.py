@@ -37,14 +37,16 @@ class App:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def request(self, owner: str, *, reads_body: bool = False) -> "asyncio.Task[None]":
+    def request(
+        self, owner: str, *, reads_body: bool = False, listens: bool = False
+    ) -> "asyncio.Task[None]":
         name = f"{owner}{next(self._numbers)}"
         futures = (self.begin, self.bodies, self._answers, self._ends)
         for each in futures:
             each[name] = asyncio.get_running_loop().create_future()
         scope: dict[str, Any] = {"type": "http", "method": "GET", "path": f"/{name}"}
         scope |= {"query_string": b"", "headers": [], "client": ("127.0.0.1", 1)}
-        scope["reads_body"] = reads_body
+        scope |= {"reads_body": reads_body, "listens": listens}
 
         async def receive() -> Message:
             await self.bodies[name]
@@ -77,9 +79,15 @@ class App:
         self.begun.append(name)
         self.begin[name].set_result(None)
         await self._answers[name]
+        # Whether the client leaves, as responses do that are streams.
+        listener = asyncio.ensure_future(receive()) if scope["listens"] else None
+        await asyncio.sleep(0)
         await send(START)
         await self._ends[name]
         await send(END)
+        if listener is not None:
+            listener.cancel()
+            await asyncio.gather(listener, return_exceptions=True)
 
 
 async def settle() -> None:
@@ -158,9 +166,10 @@ async def test_a_request_that_failed_leaves_its_place() -> None:
         assert app.begun == ["a0", "a1"]
 
 
-async def test_nothing_is_kept_of_organizations_without_requests() -> None:
+@pytest.mark.parametrize("listens", [False, True])
+async def test_nothing_is_kept_of_organizations_without_requests(*, listens: bool) -> None:
     async with App(places=1) as app:
-        tasks = [app.request(owner) for owner in "aab"]
+        tasks = [app.request(owner, listens=listens) for owner in "aab"]
         await settle()
         for name in ("a0", "a1", "b2"):
             await app.answer(name)
