@@ -51,7 +51,7 @@ def _decoded(page: Path, data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"cannot read {page}: {reason_of(error)}") from error
+        raise InvalidInput(f"cannot read {page}: {error}") from error
 
 
 def _unpacked(archive: Path, folder: Path, *, is_zip: bool) -> Composition:
