@@ -380,8 +380,8 @@ async def test_a_request_has_a_place_of_its_organization(org: AppHarness, path: 
     async with org.services.database.transaction() as connection:
         await connection.execute("LOCK TABLE render, video IN ACCESS EXCLUSIVE MODE")
         request = asyncio.create_task(org.client.get(path))
-        while owner not in turns._owners:
+        while owner not in turns.places._held:
             assert not request.done(), request
             await asyncio.sleep(0.01)
     assert (await request).status_code == 200
-    assert not turns._owners
+    assert not turns.places._held

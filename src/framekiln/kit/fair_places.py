@@ -1,6 +1,7 @@
 """A few places for work, in which owners take turns, so that one cannot keep all of them."""
 
 import asyncio
+import sys
 from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,7 +10,7 @@ from contextlib import asynccontextmanager
 class FairPlaces:
     """Places of one event loop; an owner has at most `most_of_owner` of them at a time."""
 
-    def __init__(self, places: int, *, most_of_owner: int | None = None) -> None:
+    def __init__(self, places: int = sys.maxsize, *, most_of_owner: int | None = None) -> None:
         self._free = places
         self._most = most_of_owner or places
         self._held: Counter[object] = Counter()
@@ -18,6 +19,14 @@ class FairPlaces:
     @asynccontextmanager
     async def place(self, owner: object) -> AsyncIterator[None]:
         """Wait for a place, and give it back after the block."""
+        await self.take(owner)
+        try:
+            yield
+        finally:
+            self.give_back(owner)
+
+    async def take(self, owner: object) -> None:
+        """Wait for a place, which is to be given back."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queues.setdefault(owner, deque()).append(turn)
         self._give_out()
@@ -26,14 +35,16 @@ class FairPlaces:
         except asyncio.CancelledError:
             if not turn.cancelled():
                 # The turn came together with the cancellation.
-                self._give_back(owner)
+                self.give_back(owner)
             raise
-        try:
-            yield
-        finally:
-            self._give_back(owner)
 
-    def _give_back(self, owner: object) -> None:
+    def take_now(self, owner: object) -> None:
+        """Take a place even if there is none."""
+        self._free -= 1
+        self._held[owner] += 1
+
+    def give_back(self, owner: object) -> None:
+        """Give a place of the owner to the next in turn."""
         self._free += 1
         self._held[owner] -= 1
         if not self._held[owner]:
@@ -42,15 +53,14 @@ class FairPlaces:
 
     def _give_out(self) -> None:
         """Give each free place to the next in turn."""
-        while self._free and (owner := self._next_owner()) is not None:
+        while self._free > 0 and (owner := self._next_owner()) is not None:
             queue = self._queues.pop(owner)
             turn = queue.popleft()
             # The owner's next turn comes after one of everybody else.
             if queue:
                 self._queues[owner] = queue
             if not turn.cancelled():
-                self._free -= 1
-                self._held[owner] += 1
+                self.take_now(owner)
                 turn.set_result(None)
 
     def _next_owner(self) -> object:

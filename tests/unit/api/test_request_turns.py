@@ -175,4 +175,4 @@ async def test_nothing_is_kept_of_organizations_without_requests(*, listens: boo
             await app.answer(name)
             await app.end(name)
         await asyncio.gather(*tasks)
-        assert not app.turns._owners
+        assert not app.turns.places._held
