@@ -1,13 +1,6 @@
 """Transcriptions cut into slices: every word once and in its time, whatever happens to workers."""
 
-import asyncio
 import json
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +19,7 @@ from framekiln.webhooks.model import NewSubscription, Subscription
 from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip
 from tests.support.jobs import wait_until
+from tests.support.killed_workers import kill_worker_with_job
 from tests.support.speech_clips import normal_words, read_clip, score
 from tests.support.transcriptions import (
     TRANSCRIPTIONS,
@@ -106,7 +100,7 @@ async def test_slices_of_a_late_track_are_joined_although_a_worker_was_killed(
         file = await ready_file(app, source.read_bytes())
     started_now = await started(app, FileId(UUID(file["id"])), language="en")
     path = f"{TRANSCRIPTIONS}/{started_now.id}"
-    await kill_a_worker_in_a_slice(app)
+    await kill_worker_with_job(app, VICTIM)
     assert (await app.client.get(path)).json()["status"] == "transcribing"
     waiting = await app.client.get(f"{path}/fragments/0")
     assert (waiting.status_code, waiting.json()["error"]) == (409, "transcription_not_complete")
@@ -130,17 +124,6 @@ async def test_slices_of_a_late_track_are_joined_although_a_worker_was_killed(
     assert found.errors / found.word_count <= 0.15
     assert np.median(np.abs(found.late_ms)) <= 150
     await check_fragments(app, made["id"], made["work_slice_ms"])
-
-
-async def kill_a_worker_in_a_slice(app: AppHarness) -> None:
-    with worker_process(app) as process:
-        assert process.stdout is not None
-        line = await asyncio.to_thread(process.stdout.readline)
-        while b"holding" not in line:
-            assert line, "the worker ended by itself"
-            line = await asyncio.to_thread(process.stdout.readline)
-        os.kill(process.pid, signal.SIGKILL)
-        await asyncio.to_thread(process.wait)
 
 
 async def check_fragments(app: AppHarness, transcription_id: str, work_slice_ms: int) -> None:
@@ -297,21 +280,3 @@ def test_the_requested_track_is_transcribed(tmp_path: Path) -> None:
     for index in (0, 2):
         with pytest.raises(UnreadableMedia, match="is not an audio track"):
             write_samples(path, index, tmp_path / "samples")
-
-
-@contextmanager
-def worker_process(app: AppHarness) -> Iterator["subprocess.Popen[bytes]"]:
-    """A worker in a process of its own that gets stuck in its first slice."""
-    arguments = [app.services.jobs._conninfo, str(app.services.settings.data)]
-    process = subprocess.Popen(
-        [sys.executable, "-c", VICTIM, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()

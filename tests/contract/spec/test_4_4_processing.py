@@ -2,13 +2,8 @@
 
 import asyncio
 import io
-import os
 import shutil
-import signal
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -29,6 +24,7 @@ from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.jobs import wait_until
+from tests.support.killed_workers import kill_worker_with_job
 from tests.support.looks import decode_frames
 from tests.support.postgres import PostgresServer
 from tests.support.uploads import (
@@ -228,14 +224,7 @@ async def test_a_killed_worker_is_replaced(
     idle_app: AppHarness, clip: bytes, postgres: PostgresServer
 ) -> None:
     uploaded = await upload_file(idle_app, clip)
-    with worker_process(idle_app) as process:
-        assert process.stdout is not None
-        line = await asyncio.to_thread(process.stdout.readline)
-        while b"holding" not in line:
-            assert line, "the worker ended by itself"
-            line = await asyncio.to_thread(process.stdout.readline)
-        os.kill(process.pid, signal.SIGKILL)
-        await asyncio.to_thread(process.wait)
+    await kill_worker_with_job(idle_app, VICTIM)
 
     async def is_swept() -> bool:
         return await idle_app.services.jobs.sweep_stalled(1.0) > 0
@@ -262,21 +251,3 @@ async def test_only_the_last_worker_may_write(idle_app: AppHarness, clip: bytes)
         found = await wait_processed(idle_app, uploaded["id"])
     assert found["error"]["code"] == "file_kills_workers"
     await wait_until_stored(idle_app, uploaded["id"])
-
-
-@contextmanager
-def worker_process(app: AppHarness) -> Iterator["subprocess.Popen[bytes]"]:
-    """A media worker in a process of its own that gets stuck in its first file."""
-    arguments = [app.services.jobs._conninfo, str(app.services.settings.data)]
-    process = subprocess.Popen(
-        [sys.executable, "-c", VICTIM, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
