@@ -20,7 +20,12 @@ from framekiln.pipelines.model.run import Run, StepRun, UnitKey, WindowRun, Work
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.scheduling import scheduler
 from framekiln.pipelines.scheduling.run_state import MediaState, RunState, WorkItem
-from framekiln.pipelines.scheduling.status import RunStatus, StepStatus
+from framekiln.pipelines.scheduling.status import (
+    RUN_CHANGES,
+    STEP_CHANGES,
+    RunStatus,
+    StepStatus,
+)
 from framekiln.pipelines.stores import output as output_store
 from framekiln.pipelines.stores.output import NewOutput
 
@@ -155,10 +160,14 @@ class LockedRun:
         before = self.steps[after.key]
         if after.windows is not before.windows:
             after = replace(after, windows=_entered_windows(before, after))
-        is_entered = after.status is not before.status
-        self.steps[after.key] = after.entered(self.context.now) if is_entered else after
+        if after.status is not before.status:
+            change = f"step {after.key}: {before.status} to {after.status}"
+            assert after.status in STEP_CHANGES[before.status], change
+            after = after.entered(self.context.now)
+        self.steps[after.key] = after
 
     def _apply_run(self, status: RunStatus) -> None:
+        assert status in RUN_CHANGES[self.run.status], f"run: {self.run.status} to {status}"
         run, now = replace(self.run, status=status), self.context.now
         if status is RunStatus.RUNNING:
             run = replace(run, started_at=run.started_at or now)

@@ -86,8 +86,3 @@ STEP_CHANGES: dict[StepStatus, frozenset[StepStatus]] = {
     StepStatus.SKIPPED: frozenset({StepStatus.PENDING}),
     StepStatus.CANCELLED: frozenset({StepStatus.PENDING}),
 }
-
-
-def steps_before(after: StepStatus) -> list[str]:
-    """Return the statuses from which `after` may be entered, for the guard of an update."""
-    return [str(status) for status, changes in STEP_CHANGES.items() if after in changes]
