@@ -3,7 +3,7 @@
     FramekilnError          code, blame, retryable, details
     ├── InvalidInput        the caller sent something that cannot be accepted
     ├── Unauthenticated     no key, or one that does not work
-    ├── Forbidden           authenticated, but not allowed from this origin
+    ├── Forbidden           known, but not allowed: the origin, role or token is another one
     ├── NotFound            no such resource in this organization
     ├── Conflict            it exists, but its state forbids the request
     ├── TooLarge            over a stated limit
@@ -60,7 +60,7 @@ class Unauthenticated(FramekilnError):
 
 
 class Forbidden(FramekilnError):
-    """Authenticated, but not allowed from this origin."""
+    """The caller is known, but not allowed to do this: from this origin, or in this role."""
 
     code = "forbidden"
     blame = Blame.CALLER
