@@ -49,15 +49,13 @@ def check_times(transcript: Transcript, duration_ms: int) -> None:
 
 def test_ordinary_speech_is_understood_and_timed(speech: Transcriber) -> None:
     clip: SpeechClip = read_clip("acoustic_corpus")
-    done: list[float] = []
-    transcript = speech.transcribe(clip.samples, "en-GB", on_progress=done.append)
+    transcript = speech.transcribe(clip.samples, "en-GB")
     found = score(clip, transcript)
     assert found.errors / found.word_count <= 0.15
     assert len(found.late_ms) >= 40
     assert statistics.median(map(abs, found.late_ms)) <= 150
     assert abs(statistics.median(found.late_ms)) <= 80
     check_times(transcript, clip.duration_ms)
-    assert done == [1.0]
 
 
 def test_the_language_is_detected_and_a_reading_understood(reading: TranscribedSpeech) -> None:
@@ -87,11 +85,7 @@ def test_slices_made_apart_join_to_the_whole(
 def test_the_same_sound_gives_the_same_transcript(
     speech: Transcriber, reading: TranscribedSpeech
 ) -> None:
-    def read(start_ms: int, end_ms: int) -> Samples:
-        return reading.samples[start_ms * 16 : end_ms * 16]
-
-    again = speech.transcribe_long(read, len(reading.samples) // 16)
-    assert again == reading.transcript
+    assert speech.transcribe(reading.samples) == reading.transcript
 
 
 @pytest.mark.parametrize("kind", ["nothing", "silence", "noise", "tones"])
@@ -107,20 +101,6 @@ def test_audio_without_speech_gives_no_words(speech: Transcriber, kind: str) -> 
     transcript = speech.transcribe(sounds[kind].astype(np.float32))
     assert transcript == Transcript(None, engine="whisper-base")
     assert speech.detect_language(sounds[kind].astype(np.float32)) is None
-
-
-def test_a_long_sound_is_read_a_few_windows_at_a_time(speech: Transcriber) -> None:
-    asked: list[tuple[int, int]] = []
-
-    def read(start_ms: int, end_ms: int) -> Samples:
-        asked.append((start_ms, end_ms))
-        return np.zeros((end_ms - start_ms) * 16, np.float32)
-
-    assert speech.transcribe_long(read, 115_000).segments == ()
-    assert len(asked) == 2
-    assert asked[0][0] == 0
-    assert asked[-1][1] == 115_000
-    assert max(end - start for start, end in asked) <= 110_000 + 2 * MARGIN_MS
 
 
 def test_an_unknown_language_is_refused(speech: Transcriber) -> None:

@@ -1,10 +1,9 @@
 """Transcribes audio: `Transcriber`, the entry point of this package.
 
 It blocks and uses the CPU; call it from a thread. Memory does not grow with the duration, except
-for the samples themselves: pass long audio as slices, or as a function that reads it.
+for the samples themselves: pass long audio as slices.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,7 +19,6 @@ from framekiln.speech.model import (
     Samples,
     Transcript,
     Word,
-    join_slices,
     make_segment,
 )
 from framekiln.speech.voice_activity import speech_spans
@@ -36,14 +34,8 @@ SLICE_MS: Final = 22_000
 
 # Context beyond a border, so that recognition never starts in the middle of a word.
 _CONTEXT_MS: Final = MARGIN_MS - REACH_MS
-_LONG_SLICE_MS: Final = 5 * SLICE_MS
 _SHORT_PAUSE_MS: Final = 100
 _PER_MS: Final = SAMPLE_HZ // 1000
-
-OnProgress = Callable[[float], None]
-"""Called with the fraction that is done, 0 to 1."""
-ReadSamples = Callable[[int, int], Samples]
-"""Returns the samples between two times in milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -105,13 +97,7 @@ class Transcriber:
             return None
         return self._listener.detect_language(windows[0].cut(samples))
 
-    def transcribe(
-        self,
-        samples: Samples,
-        language: str | None = None,
-        *,
-        on_progress: OnProgress | None = None,
-    ) -> Transcript:
+    def transcribe(self, samples: Samples, language: str | None = None) -> Transcript:
         """Return the transcript; without a language, the first one detected is used throughout."""
         samples = np.ascontiguousarray(samples, np.float32)
         chosen = self.check_language(language) if language else self._language
@@ -121,12 +107,10 @@ class Transcriber:
         spans = speech_spans(probabilities)
         windows = pack_windows(spans, samples, window_ms=self._listener.window_ms)
         segments: list[tuple[Word, ...]] = []
-        for number, window in enumerate(windows, start=1):
+        for window in windows:
             listened = self._listener.recognize(sound, window, chosen)
             chosen = listened.language
             segments += listened.segments
-            if on_progress is not None:
-                on_progress(number / len(windows))
         words = [word for segment in segments for word in segment]
         end_ms = len(samples) // _PER_MS
         words = correct_times(words, voice, end_ms=end_ms, ahead_ms=self._listener.early_ms)
@@ -153,25 +137,6 @@ class Transcriber:
         context = samples[first_ms * _PER_MS : (end_ms + _CONTEXT_MS) * _PER_MS]
         transcript = self.transcribe(context, language).shifted(first_ms)
         return transcript.between(start_ms, end_ms).shifted(part.first_ms)
-
-    def transcribe_long(
-        self,
-        read: ReadSamples,
-        duration_ms: int,
-        language: str | None = None,
-        *,
-        on_progress: OnProgress | None = None,
-    ) -> Transcript:
-        """Return the transcript of audio of any duration, two minutes of it in memory at a time."""
-        done: list[Transcript] = []
-        for start_ms in range(0, duration_ms, _LONG_SLICE_MS):
-            part = slice_with_margins(start_ms, start_ms + _LONG_SLICE_MS, duration_ms=duration_ms)
-            samples = read(part.first_ms, part.end_ms + part.tail_ms)
-            done.append(self.transcribe_slice(samples, part, language))
-            language = language or done[-1].language
-            if on_progress is not None:
-                on_progress(part.end_ms / duration_ms)
-        return join_slices(done)
 
 
 def _border_ms(samples: Samples, nominal_ms: int) -> int:
