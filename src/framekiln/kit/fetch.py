@@ -211,17 +211,12 @@ class GuardedFetcher:
         encoding is an error. Redirects are returned, not followed.
         """
         _check_headers(headers, url)
-        kept = bytearray()
         async with (
             _limits_and_errors(url, within_s),
             self._client(within_s) as client,
             client.stream("POST", url, headers=headers, content=content) as response,
         ):
-            async for chunk in response.aiter_raw():
-                kept += chunk[: keep_bytes - len(kept)]
-                if len(kept) >= keep_bytes:
-                    break
-        return FetchedResponse(response.status_code, dict(response.headers), bytes(kept))
+            return await _read_first(response, keep_bytes)
 
     async def upload(
         self,
@@ -234,7 +229,6 @@ class GuardedFetcher:
     ) -> FetchedResponse:
         """Send a PUT request of `size_bytes` and return the response, as `post` does."""
         _check_headers(headers, url)
-        kept = bytearray()
         async with (
             _limits_and_errors(url, limits.within_s),
             self._client(limits.stall_s) as client,
@@ -246,11 +240,7 @@ class GuardedFetcher:
                 content=chunks,
             ) as response,
         ):
-            async for chunk in response.aiter_raw():
-                kept += chunk[: limits.keep_bytes - len(kept)]
-                if len(kept) >= limits.keep_bytes:
-                    break
-        return FetchedResponse(response.status_code, dict(response.headers), bytes(kept))
+            return await _read_first(response, limits.keep_bytes)
 
     async def check(self, url: str, *, within_s: float = _CONNECT_WITHIN_S) -> None:
         """Raise `FetchRefused` if a request to `url` is currently forbidden; send nothing.
@@ -367,6 +357,16 @@ async def _deliver(response: httpx.Response, write: Write, max_bytes: int) -> in
             raise _too_large(host, max_bytes)
         await write(chunk)
     return size_bytes
+
+
+async def _read_first(response: httpx.Response, count: int) -> FetchedResponse:
+    """Return the response with at most `count` bytes of its body; the rest is not read."""
+    kept = bytearray()
+    async for chunk in response.aiter_raw():
+        kept += chunk[: count - len(kept)]
+        if len(kept) >= count:
+            break
+    return FetchedResponse(response.status_code, dict(response.headers), bytes(kept))
 
 
 def _too_large(host: str, max_bytes: int) -> FetchTooLarge:

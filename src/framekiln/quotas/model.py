@@ -35,11 +35,6 @@ class Quota(StrEnum):
     REQUESTS_PER_MINUTE = "requests_per_minute"
     """Requests to one api process."""
 
-    @property
-    def is_windowed(self) -> bool:
-        """Whether it counts what was used in the last 24 hours."""
-        return self in (Quota.RENDER_MINUTES, Quota.DOWNLOADED_BYTES, Quota.UPLOADED_BYTES)
-
 
 Limits = Mapping[Quota, int | None]
 """None means no limit."""

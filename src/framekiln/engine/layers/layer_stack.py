@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Protocol
 
 from framekiln.composition.layers import LayerState, PixelSize, ResolvedLayer, state_at
 from framekiln.composition.layers.boxes import WHOLE
@@ -19,14 +18,6 @@ from framekiln.engine.layers.painter import SourceImage
 
 OpenLayer = Callable[[ResolvedLayer], "DrawnLayer | None"]
 """Opens a layer for drawing; None for layers that are not visible."""
-
-
-class _Member(Protocol):
-    layer: ResolvedLayer
-
-    def close_if_over(self, number: int) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class LayerStack:

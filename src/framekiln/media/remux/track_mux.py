@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
-from heapq import merge
 from math import lcm
 from pathlib import Path
 from typing import Any, Final
@@ -110,6 +109,6 @@ def mux_fragmented_mp4(tracks: Sequence[Path], out: Path) -> None:
             for container, stream in zip(sources, streams, strict=True)
         ]
         stack.enter_context(translate_ffmpeg_errors(tracks[0]))
-        in_order = merge(*(track.packets() for track in joined), key=lambda each: each[:2])
+        in_order = heapq.merge(*(track.packets() for track in joined), key=lambda each: each[:2])
         for _, _, packet in in_order:
             output.mux(packet)
