@@ -5,10 +5,8 @@ as the root of a container with a writable cgroup file system. Elsewhere there a
 `NoControlGroups` says why.
 """
 
-import fcntl
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +15,7 @@ from typing import Final
 
 from framekiln.kit.account import Account
 from framekiln.kit.lazy_log import LazyLogger
+from framekiln.kit.locked_folder import make_locked_folder, sweep_folders
 
 _CONTROLLERS: Final = frozenset({"memory", "pids"})
 # A group that passes controllers on may contain no process, so the service is in one below it.
@@ -141,13 +140,7 @@ def has_control_groups() -> bool:
 
 def sweep_groups(parent: Path) -> int:
     """Remove groups of processes that have ended without doing so; return their number."""
-    count = 0
-    for folder in parent.glob(f"{_PREFIX}*"):
-        lock = _lock(folder)
-        if lock is not None:
-            _remove(folder)
-            os.close(lock)
-            count += 1
+    count = sweep_folders(_PREFIX, parent, _remove)
     if count:
         log.info("control_groups.swept", folder=str(parent), count=count)
     return count
@@ -209,34 +202,10 @@ def _limit(folder: Path, *, memory_bytes: int, tasks: int) -> None:
 
 
 def _create(parent: Path) -> tuple[Path, int]:
-    while True:
-        try:
-            folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
-        except OSError as error:
-            raise NoControlGroups(f"no group can be made below {parent}: {error}") from error
-        lock = _lock(folder)
-        # Another process may have swept it in the meantime.
-        if lock is not None and folder.exists():
-            return folder, lock
-        if lock is not None:
-            os.close(lock)
-
-
-def _lock(folder: Path) -> int | None:
-    """Return a descriptor that holds the lock of a group; None if somebody else does.
-
-    The kernel releases the lock when its owner dies, in whatever way.
-    """
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        return None
-    return descriptor
+        return make_locked_folder(_PREFIX, parent)
+    except OSError as error:
+        raise NoControlGroups(f"no group can be made below {parent}: {error}") from error
 
 
 def _remove(folder: Path) -> None:
