@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from framekiln.audit.service import AuditLog
+from framekiln.db.advisory_locks import AdvisoryLocks
 from framekiln.db.notify import Notifications
 from framekiln.db.pool import Connection, Database
 from framekiln.destinations.encryption import CredentialEncryption
@@ -74,6 +75,7 @@ class Services:
     settings: Settings
     clock: Clock
     database: Database
+    locks: AdvisoryLocks
     notifications: Notifications
     jobs: JobQueue
     blobs: BlobStore
@@ -125,6 +127,7 @@ class Services:
         )
         clock = SystemClock()
         database = Database(conninfo)
+        locks = AdvisoryLocks(database)
         notifications = Notifications(conninfo)
         limits = default_limits(settings)
         jobs = JobQueue(
@@ -155,7 +158,9 @@ class Services:
             events=file_events,
             quotas=quotas,
         )
-        ingest = Ingest(database, blobs=blobs, fetcher=fetcher, clock=clock, quotas=quotas)
+        ingest = Ingest(
+            database, locks=locks, blobs=blobs, fetcher=fetcher, clock=clock, quotas=quotas
+        )
         render_events = RenderEvents(outbox, base_url=settings.public_url)
         callbacks = Callbacks(database, outbox=outbox, fetcher=fetcher, clock=clock)
         video_events = VideoEvents(outbox, settings.public_url, callbacks)
@@ -179,7 +184,6 @@ class Services:
             events=render_events,
             quotas=quotas,
         )
-        identity = Identity(database, clock)
         people = _people(database, signing_keys, clock)
         async with AsyncExitStack() as stack:
             await _open_all(stack, database, notifications, jobs)
@@ -191,7 +195,7 @@ class Services:
                 blobs=blobs,
                 events=video_events,
                 jobs=jobs,
-                identity=identity,
+                identity=people.identity,
                 clock=clock,
                 on_row_started=_row_copies(destinations),
             )
@@ -201,10 +205,11 @@ class Services:
                 settings=settings,
                 clock=clock,
                 database=database,
+                locks=locks,
                 notifications=notifications,
                 jobs=jobs,
                 blobs=blobs,
-                identity=identity,
+                identity=people.identity,
                 users=people.users,
                 sessions=people.sessions,
                 members=people.members,
@@ -283,6 +288,7 @@ class Services:
 
 @dataclass(frozen=True)
 class _People:
+    identity: Identity
     users: Users
     sessions: Sessions
     members: Members
@@ -296,6 +302,7 @@ def _people(database: Database, keys: SigningKeys, clock: Clock) -> _People:
         database, passwords=passwords, devices=DeviceTokens(keys, clock), clock=clock
     )
     return _People(
+        identity=Identity(database, clock),
         users=Users(database, passwords=passwords, clock=clock),
         sessions=sessions,
         members=Members(database, sessions=sessions, clock=clock),

@@ -64,6 +64,20 @@ async def test_a_lock_is_held_once_in_a_process_and_on_all_machines(conninfo: st
         assert await held_locks(conninfo) == 0
 
 
+async def test_a_lock_is_tried_without_waiting(conninfo: str) -> None:
+    async with two_processes(conninfo) as (here, there):
+        async with (
+            here.try_lock("a") as is_here,
+            here.try_lock("a") as is_here_again,
+            there.try_lock("a") as is_there,
+            there.try_lock("b") as is_another,
+        ):
+            assert (is_here, is_here_again, is_there, is_another) == (True, False, False, True)
+        assert await held_locks(conninfo) == 0
+        async with there.try_lock("a") as is_there:
+            assert is_there
+
+
 async def test_many_locks_need_one_connection(conninfo: str) -> None:
     """Each download of a slow server kept one of the few connections of a process."""
     database = Database(conninfo, max_connections=2)

@@ -199,6 +199,7 @@ async def test_an_asset_is_kept_for_an_hour(
     clock = SettableClock()
     ingest = Ingest(
         app.services.database,
+        locks=app.services.locks,
         blobs=app.services.blobs,
         fetcher=GuardedFetcher(app.services.settings.fetch_allow, ca_file=certificate),
         clock=clock,

@@ -3,6 +3,7 @@
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from fractions import Fraction
 from functools import partial
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from framekiln.db.pool import MAX_CONNECTIONS
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.order import ConfinedOrder
 from framekiln.kit.confined.run import run_in_sandbox, run_warm
@@ -27,7 +29,7 @@ from tests.support.app import AppHarness, open_app
 from tests.support.clips import Clip, make_clip
 from tests.support.clock import SettableClock
 from tests.support.jobs import wait_until
-from tests.support.playback import ClipServer, PlayerClient, open_playback_app
+from tests.support.playback import CONCURRENCY, ClipServer, PlayerClient, open_playback_app
 from tests.support.postgres import PostgresServer
 from tests.support.timeouts import TIMEOUT_S
 from tests.support.uploads import running_file_worker, upload_file, wait_processed
@@ -43,7 +45,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClipServer]:
     path = make_clip(folder / "clip.mp4", CLIP)
     strange = make_clip(folder / "strange.webm", Clip(video_codec="libvpx", audio_codec="libopus"))
     # A source of its own for each test.
-    files = {f"{n}.mp4": path for n in range(6)} | {"strange.webm": strange}
+    names = [*(f"{n}.mp4" for n in range(6)), *(f"slow-{n}.mp4" for n in range(CONCURRENCY))]
+    files = dict.fromkeys(names, path) | {"strange.webm": strange}
     with ClipServer(files) as server:
         yield server
 
@@ -146,15 +149,24 @@ async def test_concurrent_requests_make_a_segment_once(app: AppHarness, server: 
     assert again.content == answers[0].content
 
 
-async def test_a_segment_is_made_by_one_worker_at_a_time(app: AppHarness) -> None:
-    database = app.services.database
-    async with (
-        store.try_work_lock(database, "some work") as is_ours,
-        store.try_work_lock(database, "some work") as is_theirs,
-    ):
-        assert (is_ours, is_theirs) == (True, False)
-    async with store.try_work_lock(database, "some work") as is_ours:
-        assert is_ours
+async def test_downloads_leave_the_database_connections_to_others(
+    app: AppHarness, server: ClipServer
+) -> None:
+    """Each job kept one of the eight connections while it waited for a slow server."""
+    slow = [f"slow-{number}.mp4" for number in range(CONCURRENCY)]
+    with server.holding(*slow):
+        players = [PlayerClient(app, server.address(name)) for name in slow]
+        answers = [asyncio.create_task(player.get("manifest.json")) for player in players]
+
+        async def are_fetched() -> bool:
+            return all(server.request_count(name) for name in slow)
+
+        await wait_until(are_fetched)
+        async with AsyncExitStack() as stack:
+            # All locks of the process share the remaining one.
+            for _ in range(MAX_CONNECTIONS - 1):
+                await stack.enter_async_context(app.services.database.connection())
+    assert [answer.status_code for answer in await asyncio.gather(*answers)] == [200] * len(slow)
 
 
 async def test_waiting_for_a_segment_times_out(

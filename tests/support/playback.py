@@ -1,10 +1,11 @@
 """The application with a playback worker, and an external server with clips to play."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from mimetypes import guess_type
 from pathlib import Path
+from threading import Event
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -27,6 +28,7 @@ class ClipServer(Receiver):
     def __init__(self, files: Mapping[str, Path]) -> None:
         super().__init__()
         self._files = files
+        self._held: dict[str, Event] = {}
         self.answer_by(self._find)
 
     def address(self, name: str) -> str:
@@ -35,8 +37,21 @@ class ClipServer(Receiver):
     def request_count(self, name: str) -> int:
         return sum(request.path == f"/{name}" for request in self.requests)
 
+    @contextmanager
+    def holding(self, *names: str) -> Iterator[None]:
+        """Answer requests for these files when the block ends."""
+        end = Event()
+        self._held |= dict.fromkeys(names, end)
+        try:
+            yield
+        finally:
+            end.set()
+
     def _find(self, request: ReceivedRequest) -> Answer:
-        path = self._files.get(request.path.removeprefix("/"))
+        name = request.path.removeprefix("/")
+        if (end := self._held.get(name)) is not None:
+            end.wait()
+        path = self._files.get(name)
         if path is None:
             return Answer(404)
         media_type, _ = guess_type(request.path)

@@ -41,6 +41,22 @@ class AdvisoryLocks:
                 await _ask(connection, _UNLOCK, name)
 
     @asynccontextmanager
+    async def try_lock(self, name: str) -> AsyncIterator[bool]:
+        """Yield whether nobody else holds the lock; if so, hold it during the block."""
+        if self._users[name]:
+            yield False
+            return
+        async with self._turn(name), self._connection() as connection:
+            # A cancelled request may have got the lock.
+            is_ours = True
+            try:
+                is_ours = await _ask(connection, _TRY, name)
+                yield is_ours
+            finally:
+                if is_ours:
+                    await _ask(connection, _UNLOCK, name)
+
+    @asynccontextmanager
     async def _turn(self, name: str) -> AsyncIterator[None]:
         self._users[name] += 1
         try:

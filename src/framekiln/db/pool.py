@@ -22,6 +22,7 @@ from framekiln.kit.errors import Unavailable
 
 Connection = psycopg.AsyncConnection[DictRow]
 
+MAX_CONNECTIONS = 8
 ACQUIRE_TIMEOUT_S = 5.0
 OPEN_TIMEOUT_S = 5.0
 READY_TIMEOUT_S = 2.0
@@ -47,7 +48,7 @@ class _PooledConnection(psycopg.AsyncConnection[DictRow]):
 class Database:
     """A pool of at most `max_connections`; rows are dictionaries."""
 
-    def __init__(self, conninfo: str, *, max_connections: int = 8) -> None:
+    def __init__(self, conninfo: str, *, max_connections: int = MAX_CONNECTIONS) -> None:
         self._conninfo = complete_conninfo(conninfo)
         self._max_connections = max_connections
         self._pool: AsyncConnectionPool[_PooledConnection] | None = None

@@ -36,6 +36,7 @@ class Ingest:
         self,
         database: Database,
         *,
+        locks: AdvisoryLocks,
         blobs: BlobStore,
         fetcher: GuardedFetcher,
         clock: Clock,
@@ -46,7 +47,7 @@ class Ingest:
         self._blobs = blobs
         self._fetcher = fetcher
         self._clock = clock
-        self._locks = AdvisoryLocks(database)
+        self._locks = locks
         self._places = FairPlaces(_DOWNLOADS_AT_A_TIME, most_of_owner=_OF_AN_ORGANIZATION)
 
     async def get(self, organization_id: OrganizationId, url: str) -> IngestedAsset:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 import structlog
 
+from framekiln.db.advisory_locks import AdvisoryLocks
 from framekiln.db.notify import notify
 from framekiln.db.pool import Database, DatabaseUnavailable
 from framekiln.files.ingest import Ingest
@@ -56,6 +57,7 @@ class ProbeSource:
     """Handles `playback.look` jobs."""
 
     database: Database
+    locks: AdvisoryLocks
     ingest: Ingest
     worker: SegmentWorker
     clock: Clock
@@ -66,7 +68,7 @@ class ProbeSource:
         work, is_ahead = f"playback:{source_id}", _is_ahead(job)
         if not is_ahead and self.worker.priority.promote(work):
             return
-        async with store.try_work_lock(self.database, work) as is_ours:
+        async with self.locks.try_lock(work) as is_ours:
             source = await _find(self.database, source_id)
             if not is_ours or source is None or source.status is not SourceStatus.LOOKING:
                 return
@@ -122,6 +124,7 @@ class MakeSegment:
     """Handles `playback.segment` jobs."""
 
     database: Database
+    locks: AdvisoryLocks
     blobs: BlobStore
     worker: SegmentWorker
     clock: Clock
@@ -136,7 +139,7 @@ class MakeSegment:
             return
         async with (
             turns.admit(work, is_ahead=is_ahead) as pause_switch,
-            store.try_work_lock(self.database, work) as is_ours,
+            self.locks.try_lock(work) as is_ours,
         ):
             if not is_ours or await self._is_made(source_id, name):
                 return

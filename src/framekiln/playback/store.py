@@ -1,14 +1,13 @@
 """The SQL of playback: sources, and their segments."""
 
 import hashlib
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from framekiln.db.pool import Connection, Database
+from framekiln.db.pool import Connection
 from framekiln.kit.ids import OrganizationId
 from framekiln.media.segments.renditions import Outline
 from framekiln.playback.model import (
@@ -202,24 +201,6 @@ async def take_unchecked(
 async def delete(connection: Connection, source_id: SourceId) -> None:
     """Delete a source and its segments."""
     await connection.execute("DELETE FROM playback_source WHERE id = %s", (source_id,))
-
-
-@asynccontextmanager
-async def try_work_lock(database: Database, work: str) -> AsyncIterator[bool]:
-    """Try to take an advisory lock for this work; yield whether it was free."""
-    async with database.connection() as connection:
-        cursor = await connection.execute(
-            "SELECT pg_try_advisory_lock(hashtextextended(%s, 0)) AS is_ours", (work,)
-        )
-        row = await cursor.fetchone()
-        is_ours = row is not None and row["is_ours"]
-        try:
-            yield is_ours
-        finally:
-            if is_ours:
-                await connection.execute(
-                    "SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (work,)
-                )
 
 
 def _digest(address: str) -> bytes:

@@ -10,9 +10,9 @@ from framekiln.services import Services
 
 def playback_handlers(services: Services, sandbox: WarmSandbox) -> dict[str, Handler]:
     """Return the handlers by job kind, with one segment worker for both."""
-    database, clock = services.database, services.clock
+    database, locks, clock = services.database, services.locks, services.clock
     segment_worker = open_segment_worker(services.blobs, sandbox)
     return {
-        PROBE_SOURCE: ProbeSource(database, services.ingest, segment_worker, clock),
-        MAKE_SEGMENT: MakeSegment(database, services.blobs, segment_worker, clock),
+        PROBE_SOURCE: ProbeSource(database, locks, services.ingest, segment_worker, clock),
+        MAKE_SEGMENT: MakeSegment(database, locks, services.blobs, segment_worker, clock),
     }
