@@ -195,7 +195,8 @@ class PipelineHarness:
 
     async def tick(self) -> None:
         """Do the periodic work of a control worker."""
-        await self.services.tick()
+        for part in self.services.periodic_work().values():
+            await part()
 
     async def run_sql(self, statement: str, *values: Any) -> list[dict[str, Any]]:
         """Run a statement; return its rows."""

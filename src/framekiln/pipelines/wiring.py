@@ -1,5 +1,6 @@
 """Builds the services of pipelines, for the drivers."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,9 +115,11 @@ class PipelineServices:
             step_types=step_types,
         )
 
-    async def tick(self) -> None:
-        """Do all that is due."""
-        await self.worker.queue_due()
-        await self.attempt_worker.tick()
-        await self.reviews.expire_due()
-        await self.changes.process()
+    def periodic_work(self) -> dict[str, Callable[[], Awaitable[object]]]:
+        """Return the parts that do all that is due, by name."""
+        return {
+            "runs": self.worker.queue_due,
+            "attempts": self.attempt_worker.tick,
+            "reviews": self.reviews.expire_due,
+            "changes": self.changes.process,
+        }
