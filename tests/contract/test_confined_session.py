@@ -1,5 +1,7 @@
 """Sessions with confined children: what they answer, and what the parent survives."""
 
+import errno
+import os
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,7 +15,7 @@ from framekiln.kit.confined.limits import ResourceLimits, SessionLimits
 from framekiln.kit.confined.sandbox import strongest_sandbox
 from framekiln.kit.confined.session import ConfinedSession, SessionPool
 from framekiln.kit.confined.session_process import SessionStarter
-from framekiln.kit.errors import FramekilnError, InvalidInput, RemoteFailed
+from framekiln.kit.errors import Blame, InvalidInput, RemoteFailed, Unavailable
 from framekiln.kit.ranged_path import BLOCK_BYTES, SparseCopy, ranged_path
 from tests.support.session_sources import message
 from tests.support.timeouts import TIMEOUT_S, increasing_limits
@@ -195,7 +197,7 @@ class Origin:
 
     def __init__(self, path: Path, content: bytes) -> None:
         self.parts: list[int] = []
-        self.failure: FramekilnError | None = None
+        self.failure: Exception | None = None
         self.on_get: Callable[[], None] = lambda: None
         self._content = content
         self.path = ranged_path(path, SparseCopy(path, len(content), self._get))
@@ -234,6 +236,21 @@ def test_an_error_of_the_remote_server_is_passed_on(
         source.ask({"start": 0, "count": 8})
     origin.failure = None
     assert source.ask({"start": 0, "count": 8}) == {"text": "00000000"}
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.ETIMEDOUT])
+def test_a_disk_that_fails_while_a_part_is_stored_is_not_the_fault_of_the_file(
+    session: ConfinedSession, origin: Origin, number: int
+) -> None:
+    source = session.open(READER, origin.path, {})
+    origin.failure = OSError(number, os.strerror(number))
+    with pytest.raises(Unavailable, match=f"could not be stored: {os.strerror(number)}") as error:
+        source.ask({"start": 0, "count": 8})
+    assert (error.value.blame, error.value.retryable) == (Blame.US, True)
+    pid = source.facts["pid"]
+    origin.failure = None
+    assert source.ask({"start": 0, "count": 8}) == {"text": "00000000"}
+    assert session.open(READER, origin.path, {}).facts["pid"] == pid
 
 
 @pytest.mark.parametrize("asked", [[1, -1, 1], [1, 8, 1], [1, 0, 1 << 30], [2, 0, 1]])

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Protocol
 
 from framekiln.kit.confined.channel import InvalidAnswer
 from framekiln.kit.confined.slots import SharedSlots
-from framekiln.kit.errors import FramekilnError
+from framekiln.kit.errors import FramekilnError, Unavailable
 from framekiln.kit.ranged_path import MAX_AHEAD, RangedPath, SparseCopy
 
 
@@ -115,6 +115,13 @@ class SessionSource:
             return blocks.fetch(block, ahead), None
         except FramekilnError as error:
             return None, error
+        except OSError as error:
+            # The copy is ours: neither the child nor the source is to blame.
+            reason = error.strerror or type(error).__name__
+            return None, Unavailable(
+                f"{self.name}: a part of it could not be stored: {reason}; check that the disk of"
+                " the service is not full, then try again"
+            )
 
     def _sparse_copy(self) -> SparseCopy | None:
         blocks = self.path.blocks if isinstance(self.path, RangedPath) else None
