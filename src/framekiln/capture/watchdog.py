@@ -5,6 +5,7 @@ machines allow. So a thread looks at the tree a few times a second. Where there 
 the kernel enforces its limits at once, and the thread says which one it was.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from framekiln.capture.browser_limits import BrowserLimits
 from framekiln.capture.errors import PageOverLimit
 from framekiln.capture.process_tree import ProcessStatus, ProcessTree
 from framekiln.kit.control_group import ControlGroup
+from framekiln.kit.lazy_log import LazyLogger
 
 _EVERY_S: Final = 0.3
 # A page that keeps more cores busy than drawing needs, for some seconds, gets a low priority.
@@ -23,6 +25,8 @@ _CPU_WINDOW_S: Final = 1.5
 _MAX_CORES: Final = 1.5
 _BUSY_WINDOWS: Final = 2
 _MANY: Final = "it opens too many windows, frames or workers"
+
+log = LazyLogger(__name__)
 
 
 class Watchdog:
@@ -65,12 +69,22 @@ class Watchdog:
 
     def _watch(self) -> None:
         while not self._stopped.wait(_EVERY_S):
-            self._exceeded = self._group_excess() or self._excess(self._processes.statuses())
-            if self._exceeded is not None:
-                self._kill()
-                return
-            if self._is_greedy():
-                self._slow_down()
+            try:
+                if self._look():
+                    return
+            except Exception:
+                # Without a next look no limit would hold any more.
+                log.exception("watchdog.look_failed")
+
+    def _look(self) -> bool:
+        """Return whether the browser was over a limit, and was killed."""
+        self._exceeded = self._group_excess() or self._excess(self._processes.statuses())
+        if self._exceeded is not None:
+            self._kill()
+            return True
+        if self._is_greedy():
+            self._slow_down()
+        return False
 
     def _is_greedy(self) -> bool:
         """Whether it has kept more cores busy than drawing needs, in several windows in a row."""
@@ -111,7 +125,12 @@ class Watchdog:
 
     def _disk_bytes(self) -> int:
         if self._profile is not None:
-            return sum(_size_bytes(path) for path in self._profile.rglob("*"))
+            # Chromium removes folders meanwhile, which `os.walk` passes over and `rglob` does not.
+            return sum(
+                _size_bytes(Path(folder) / name)
+                for folder, folders, files in os.walk(self._profile)
+                for name in (*folders, *files)
+            )
         return self._processes.temporary_bytes()
 
 
