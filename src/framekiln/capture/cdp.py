@@ -22,6 +22,7 @@ _READ_BYTES: Final = 1 << 20
 _MESSAGE_BYTES: Final = 128 << 20
 # What may wait here while the browser reads from us.
 _WAITING_MESSAGES: Final = 4
+_WRITE_WITHIN_S: Final = 30.0
 
 
 class CdpConnection:
@@ -34,6 +35,9 @@ class CdpConnection:
         os.set_blocking(write_fd, False)
         self.max_message_bytes = _MESSAGE_BYTES
         """A page can make the browser send long messages, such as text for its console."""
+        self.write_within_s = _WRITE_WITHIN_S
+        """How long the browser may read nothing of what it is sent."""
+        self._is_cut = False
         self._received = bytearray()
         self._scanned = 0
         self._last_id = 0
@@ -181,13 +185,29 @@ class CdpConnection:
 
         Otherwise two full pipes would wait for each other forever.
         """
+        if self._is_cut:
+            raise BrowserDied("the browser's pipe ends in the middle of a command")
         view = memoryview(data)
+        deadline = time.monotonic() + self.write_within_s
+        # Nothing can follow a part of a message.
+        self._is_cut = True
         while view:
             try:
                 view = view[os.write(self._write_fd, view) :]
             except BlockingIOError:
-                readable, _, _ = select.select([self._read_fd], [self._write_fd], [], 30)
-                if readable:
-                    self._read()
+                self._wait_until_read(deadline)
             except OSError as error:
                 raise BrowserDied(f"the browser's pipe broke: {error}") from error
+            else:
+                deadline = time.monotonic() + self.write_within_s
+        self._is_cut = False
+
+    def _wait_until_read(self, deadline: float) -> None:
+        """Wait for a moment for room in a full pipe; read what the browser sends meanwhile."""
+        check_cancelled(once=True)
+        remaining_s = deadline - time.monotonic()
+        if remaining_s <= 0:
+            raise BrowserTimeout(f"the browser read no command for {self.write_within_s:g} s")
+        wait_s = min(remaining_s, CHECK_EVERY_S)
+        if select.select([self._read_fd], [self._write_fd], [], wait_s)[0]:
+            self._read()

@@ -12,6 +12,8 @@ import pytest
 from framekiln.capture.cdp import CdpConnection
 from framekiln.capture.errors import BrowserDied, BrowserTimeout, PageOverLimit, ProtocolError
 from framekiln.capture.network import PAGE_URL, PageNetwork, Resource
+from framekiln.kit.cancellation import WorkCancelled
+from tests.support.cancelled import outcome_when_cancelled
 from tests.support.timeouts import TIMEOUT_S
 
 
@@ -146,6 +148,20 @@ def test_two_full_pipes_do_not_deadlock(browser: Browser) -> None:
     browser.connection.post("A.a", {"x": "y" * 1_000_000}, session=None)
     player.join()
     assert heard[0]["params"] == {"x": "y" * 1_000_000}
+
+
+def test_a_browser_that_reads_nothing_is_given_up(browser: Browser) -> None:
+    browser.connection.write_within_s = 0.01
+    with pytest.raises(BrowserTimeout, match=r"read no command for 0\.01 s"):
+        browser.connection.post("A.a", {"x": "y" * 1_000_000}, session=None)
+    with pytest.raises(BrowserDied, match="in the middle of a command"):
+        browser.connection.post("B.b", session=None)
+
+
+async def test_a_write_ends_when_the_work_is_cancelled(browser: Browser) -> None:
+    browser.connection.write_within_s = TIMEOUT_S
+    post = partial(browser.connection.post, "A.a", {"x": "y" * 1_000_000}, session=None)
+    assert isinstance(await outcome_when_cancelled(post), WorkCancelled)
 
 
 def test_a_listener_may_post_but_not_wait(browser: Browser) -> None:
