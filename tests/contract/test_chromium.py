@@ -16,7 +16,13 @@ import numpy as np
 import pytest
 
 from framekiln.capture.browser import Browser, WarmBrowser, open_browser
-from framekiln.capture.errors import BrowserDied, PageBlocked, PageThrew, ProtocolError
+from framekiln.capture.errors import (
+    BrowserDied,
+    BrowserMissing,
+    PageBlocked,
+    PageThrew,
+    ProtocolError,
+)
 from framekiln.capture.framebuffer import Block, Framebuffer, FramebufferNotFound, locate
 from framekiln.capture.grabber import Grabber, GrabMethod, RawPixelsDiffer, prepare_grabber
 from framekiln.capture.network import PageNetwork, Resource, no_resources
@@ -136,6 +142,21 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def test_a_failed_start_leaves_no_descriptor_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    confinement = strongest_confinement()
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    def start() -> int:
+        with (
+            pytest.raises(BrowserMissing, match="is not installed"),
+            open_browser(confinement=confinement),
+        ):
+            pass
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    assert start() == start()
 
 
 def kill_at_frame_3(browser: Browser, done: int, _count: int) -> None:

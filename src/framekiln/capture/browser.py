@@ -235,15 +235,11 @@ def _start(
     confinement: Confinement, limits: BrowserLimits, profile: Path, group: ControlGroup | None
 ) -> tuple[subprocess.Popen[bytes], CdpConnection]:
     """Start Chromium with the debugging pipe on descriptors 3 and 4, as it needs it."""
-    with ExitStack() as ours:
-        to_browser_read, to_browser_write = os.pipe()
-        from_browser_read, from_browser_write = os.pipe()
-        for descriptor in (to_browser_read, from_browser_write):
-            ours.callback(os.close, descriptor)
+    with ExitStack() as kept, ExitStack() as ours:
+        to_browser_read, to_browser_write = _open_pipe(reader=ours, writer=kept)
+        from_browser_read, from_browser_write = _open_pipe(reader=kept, writer=ours)
         filter_fd = ours.enter_context(open_filter())
-        passed = [_high(fd) for fd in (to_browser_read, from_browser_write, filter_fd)]
-        for descriptor in passed:
-            ours.callback(os.close, descriptor)
+        passed = [_high(fd, ours) for fd in (to_browser_read, from_browser_write, filter_fd)]
         command = confined_command(
             [find_chromium(), *_FLAGS, *(_LLVMPIPE if limits.has_mesa else _SWIFTSHADER)],
             confinement,
@@ -274,15 +270,24 @@ def _start(
                 env=chromium_environment(profile),
             )
         except OSError as error:
-            for fd in (to_browser_write, from_browser_read):
-                os.close(fd)
             raise BrowserDied(f"Chromium could not be started: {error}") from error
+        kept.pop_all()
     return process, CdpConnection(read_fd=from_browser_read, write_fd=to_browser_write)
 
 
-def _high(descriptor: int) -> int:
+def _open_pipe(*, reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
+    """Open a pipe whose ends are closed with these stacks."""
+    readable, writable = os.pipe()
+    reader.callback(os.close, readable)
+    writer.callback(os.close, writable)
+    return readable, writable
+
+
+def _high(descriptor: int, stack: ExitStack) -> int:
     """Return a copy with a number that does not collide with those that Chromium needs."""
-    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FILTER_FD + 1)
+    copy = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FILTER_FD + 1)
+    stack.callback(os.close, copy)
+    return copy
 
 
 def _end_failed_start(process: subprocess.Popen[bytes], connection: CdpConnection) -> None:
