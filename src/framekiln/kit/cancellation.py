@@ -74,9 +74,11 @@ async def run_in_executor(executor: Executor | None, work: Callable[[], T]) -> T
         return await asyncio.shield(working)
     except asyncio.CancelledError:
         token.cancel()
-        # The thread still uses files that the caller is about to delete.
-        with suppress(Exception):
-            await working
+        # The thread still uses files that the caller is about to delete, also when this is
+        # cancelled once more.
+        while not working.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([working])
         raise
 
 

@@ -39,6 +39,35 @@ async def test_an_endless_loop_ends_with_its_task() -> None:
     assert task.cancelled()
 
 
+async def test_a_second_cancellation_waits_for_the_thread_too() -> None:
+    begun, may_end = threading.Event(), threading.Event()
+    ended: list[str] = []
+
+    def work() -> None:
+        begun.set()
+        may_end.wait(TIMEOUT_S)
+        ended.append("thread")
+        raise ValueError("of no interest to anybody")
+
+    async def use_files() -> None:
+        try:
+            await run_cancellable(work)
+        finally:
+            ended.append("task")
+
+    task = asyncio.create_task(use_files())
+    assert await asyncio.to_thread(begun.wait, TIMEOUT_S)
+    for _ in range(3):
+        task.cancel()
+        # Each is seen before the next.
+        for _ in range(3):
+            await asyncio.sleep(0)
+    may_end.set()
+    await asyncio.wait([task])
+    assert task.cancelled()
+    assert ended == ["thread", "task"]
+
+
 async def test_clean_up_may_wait_after_the_error() -> None:
     def work() -> str:
         with pytest.raises(WorkCancelled):
