@@ -17,6 +17,7 @@ import httpx
 import pytest
 import uvicorn
 
+from framekiln.api.body_memory import BodyMemory
 from framekiln.files import chunks as chunks_module
 from framekiln.files import part_store
 from framekiln.files import uploads as uploads_module
@@ -233,6 +234,74 @@ class TestChunks:
             ):
                 assert (answer.status_code, answer.json()["error"]) == (404, "file_not_found")
         assert (await detail(stranger, theirs["id"]))["next_byte"] == 0
+
+
+class OpenUpload:
+    """An upload whose body pauses after its first bytes."""
+
+    def __init__(self, app: AppHarness, path: str, data: bytes) -> None:
+        self._is_read = asyncio.Event()
+        self._may_end = asyncio.Event()
+        self._data = data
+        headers = {"Content-Length": str(len(data))}
+        self._answer = asyncio.create_task(
+            app.client.post(path, content=self._pieces(), headers=headers)
+        )
+
+    @classmethod
+    async def begin(cls, app: AppHarness, size: int) -> "OpenUpload":
+        """Register a file and send its first bytes; return when the service has taken them."""
+        record = await create(app, byte_size=size)
+        begun = cls(app, f"{FILES}/{record['id']}/upload", bytes(size))
+        async with asyncio.timeout(TIMEOUT_S):
+            await begun._is_read.wait()
+        return begun
+
+    async def finish(self) -> httpx.Response:
+        self._may_end.set()
+        return await self._answer
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        yield self._data[:1000]
+        self._is_read.set()
+        await self._may_end.wait()
+        yield self._data[1000:]
+
+
+class TestMemory:
+    async def test_open_uploads_of_an_organization_have_a_limit_of_memory(
+        self, app: AppHarness, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        size = 2 * MIB
+        memory = BodyMemory(max_bytes=3 * size, max_owner_bytes=2 * size)
+        monkeypatch.setitem(app.asgi.state._state, "upload_memory", memory)
+        other = await app.other_organization()
+        opened = [await OpenUpload.begin(app, size) for _ in range(2)]
+        record = await create(app, byte_size=size)
+        path = f"{FILES}/{record['id']}/upload"
+        refused = await app.client.post(path, content=bytes(size))
+        assert (refused.status_code, refused.json()["error"]) == (429, "rate_limited")
+        assert int(refused.headers["Retry-After"]) > 0
+        # Other bodies are counted apart, and small ones not at all.
+        await app.create(html="<p>" + "x" * size)
+        small = await send_chunk(app, path, bytes(MIB), start=0, total=size)
+        assert small.status_code == 202, small.text
+        opened.append(await OpenUpload.begin(other, size))
+        theirs = await create(other, byte_size=size)
+        full = await other.client.post(f"{FILES}/{theirs['id']}/upload", content=bytes(size))
+        assert (full.status_code, full.json()["error"]) == (503, "unavailable")
+        assert [(await each.finish()).status_code for each in opened] == [201] * 3
+        again = await app.client.post(path, content=bytes(size))
+        assert again.status_code == 201, again.text
+
+    @pytest.mark.parametrize(
+        ("length", "counted"),
+        [(None, 2 * chunks_module.PART_BYTES), (1 << 30, 2 * chunks_module.PART_BYTES), (9, 9)],
+    )
+    def test_an_upload_counts_as_two_parts_or_its_length(
+        self, length: int | None, counted: int
+    ) -> None:
+        assert Chunk(length=length).buffered_bytes == counted
 
 
 class TestConcurrentWriters:

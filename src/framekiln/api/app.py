@@ -13,6 +13,7 @@ from framekiln import __version__
 from framekiln.api import health, metrics, reference, sessions, sse, studio
 from framekiln.api.auth import describe_authentication
 from framekiln.api.bodies import hoist_definitions
+from framekiln.api.body_memory import upload_memory
 from framekiln.api.errors import install_error_handlers
 from framekiln.api.link_access import LinkAccess
 from framekiln.api.metrics import Metrics
@@ -124,6 +125,7 @@ def create_app(services: "Services") -> FastAPI:
     app.state.services = services
     app.state.metrics = Metrics()
     app.state.turns = RequestTurns()
+    app.state.upload_memory = upload_memory()
     app.state.stream_places = sse.StreamPlaces()
     app.state.activity_places = sse.StreamPlaces()
     install_error_handlers(app)

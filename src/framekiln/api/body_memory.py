@@ -1,10 +1,12 @@
 """The bytes of request bodies that are in memory at a time, in all and for each organization.
 
-A body is in memory until its response is sent. Small bodies are not counted: the number of
-connections limits them.
+A body is in memory until its response is sent; of an upload, a few parts at a time. Small bodies
+are not counted: the number of connections limits them.
 """
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import structlog
@@ -15,6 +17,10 @@ from framekiln.kit.errors import RateLimited, Unavailable
 UNCOUNTED_BYTES: Final = 1 << 20
 MAX_BYTES: Final = 512 << 20
 MAX_OWNER_BYTES: Final = 128 << 20
+# Uploads last as long as clients like. 32 long ones of an organization at a time, or 64 chunks of
+# the usual 8 MiB, are more than browsers and clients send.
+MAX_UPLOAD_BYTES: Final = 2 << 30
+MAX_OWNER_UPLOAD_BYTES: Final = 512 << 20
 _STATE: Final = "body_share"
 
 
@@ -34,6 +40,16 @@ class BodyMemory:
         scope.setdefault("state", {})[_STATE] = share
         return share
 
+    @contextmanager
+    def hold(self, owner: str, size_bytes: int) -> Iterator[None]:
+        """Count bytes of an owner that are in memory meanwhile, or raise if there are too many."""
+        counted_bytes = size_bytes if size_bytes > UNCOUNTED_BYTES else 0
+        self.change(owner, counted_bytes)
+        try:
+            yield
+        finally:
+            self.change(owner, -counted_bytes)
+
     def change(self, owner: str, by_bytes: int) -> None:
         """Count bytes of an owner, or raise if there are too many."""
         held_bytes = self._held_bytes[owner] + by_bytes
@@ -47,6 +63,11 @@ class BodyMemory:
         self._held_bytes[owner] = held_bytes
         if not held_bytes:
             del self._held_bytes[owner]
+
+
+def upload_memory() -> BodyMemory:
+    """Return the memory of uploads: they take nothing from other bodies, nor these from them."""
+    return BodyMemory(max_bytes=MAX_UPLOAD_BYTES, max_owner_bytes=MAX_OWNER_UPLOAD_BYTES)
 
 
 class BodyShare:

@@ -29,6 +29,12 @@ class Chunk:
     length: int | None = None
     """The length of the body, if declared."""
 
+    @property
+    def buffered_bytes(self) -> int:
+        """What the body takes in memory at most: a part, and its copy while it is stored."""
+        most = 2 * PART_BYTES
+        return most if self.length is None else min(self.length, most)
+
     def check(self, *, byte_size: int, next_byte: int) -> int:
         """Return the last possible end of the body, or raise `ChunkMismatch` or `UploadGap`."""
         if self.total is not None and self.total != byte_size:

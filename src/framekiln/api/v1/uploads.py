@@ -11,6 +11,7 @@ from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel
 
 from framekiln.api.auth import Uploader, services_of
+from framekiln.api.body_memory import BodyMemory
 from framekiln.api.v1.file_bodies import FileUploadState, TrackUploadState
 from framekiln.files.chunks import PART_BYTES, Chunk
 from framekiln.files.errors import ChunkMismatch
@@ -131,7 +132,9 @@ async def receive(request: Request, target: Target, content_range: str | None) -
     body = request.stream()
     try:
         chunk = chunk_of(content_range, request.headers.get("content-length", ""))
-        return await services_of(request).uploads.receive(target, chunk, body)
+        memory: BodyMemory = request.app.state.upload_memory
+        with memory.hold(str(target.organization_id), chunk.buffered_bytes):
+            return await services_of(request).uploads.receive(target, chunk, body)
     except FramekilnError:
         await _drain(body)
         raise
