@@ -212,9 +212,22 @@ def source_key(organization: OrganizationId, render: RenderId, kind: SourceKind)
     return f"{render_prefix(organization, render)}/{_SOURCE_NAMES[kind]}"
 
 
+def uploaded_bundle_key(render: Render, upload: UUID) -> str:
+    """Return the key of an uploaded bundle; another upload has another one."""
+    return f"{_prefix(render)}/uploads/{upload}/{_SOURCE_NAMES[SourceKind.BUNDLE]}"
+
+
 def data_key(organization: OrganizationId, render: RenderId) -> str:
     """Return the key of a page's render data."""
     return f"{render_prefix(organization, render)}/data.json"
+
+
+def composition_keys(
+    organization: OrganizationId, render: RenderId, new: RenderRequest, *, has_data: bool
+) -> tuple[str, str | None]:
+    """Return where the composition of a new render is stored, and its data."""
+    key = source_key(organization, render, new.source_kind)
+    return key, data_key(organization, render) if has_data else None
 
 
 def slice_key(render: Render, *, number: int, fence: int) -> str:
@@ -240,6 +253,11 @@ def output_key(render: Render, *, attempt: int) -> str:
 def copied_output_key(render: Render, *, attempt: int) -> str:
     """Return the key of an output that is copied from the cache; never that of `output_key`."""
     return f"{_prefix(render)}/again-{attempt}.{container_of(render.request.output)}"
+
+
+def uploaded_output_key(render: Render, upload: UUID) -> str:
+    """Return the key of an uploaded output; another upload has another one."""
+    return f"{_prefix(render)}/uploads/{upload}/output.{container_of(render.request.output)}"
 
 
 def _prefix(render: Render) -> str:

@@ -41,11 +41,12 @@ from framekiln.renders.model import (
     RenderRequest,
     RenderStatus,
     SourceKind,
-    data_key,
-    output_key,
+    composition_keys,
     progress_topic,
     render_prefix,
     source_key,
+    uploaded_bundle_key,
+    uploaded_output_key,
 )
 from framekiln.renders.output import FilmFormat, OutputFormat, container_of, is_mp4_film
 from framekiln.renders.slice_state import RenderSlice
@@ -97,7 +98,9 @@ class Renders:
         `also_write` runs in the same transaction.
         """
         render_id = RenderId(new_uuid())
-        key, data_at = _composition_keys(caller, render_id, new, has_data=data is not None)
+        key, data_at = composition_keys(
+            caller.organization.id, render_id, new, has_data=data is not None
+        )
         contents = {key: source, data_at: None if data is None else data.encode()}
         async with AsyncExitStack() as stack:
             for to_key, content in contents.items():
@@ -131,7 +134,7 @@ class Renders:
             lifetime = asked.expires_at - original.created_at
             asked = replace(asked, expires_at=self._clock.now() + lifetime)
         render_id, has_data = RenderId(new_uuid()), original.data_key is not None
-        key, data_at = _composition_keys(caller, render_id, asked, has_data=has_data)
+        key, data_at = composition_keys(caller.organization.id, render_id, asked, has_data=has_data)
         async with AsyncExitStack() as stack:
             for from_key, to_key in ((original.source_key, key), (original.data_key, data_at)):
                 if from_key is not None and to_key is not None:
@@ -153,7 +156,7 @@ class Renders:
     ) -> Render:
         """Insert a render whose blobs are stored, and queue its job, in one transaction."""
         organization_id, api_key_id = caller.organization.id, caller.api_key_id
-        key, data_at = _composition_keys(caller, render_id, new, has_data=has_data)
+        key, data_at = composition_keys(organization_id, render_id, new, has_data=has_data)
         insert = partial(
             store.insert,
             render_id=render_id,
@@ -261,19 +264,15 @@ class Renders:
         self, organization_id: OrganizationId, render_id: RenderId, archive: Path
     ) -> Render:
         """Store the uploaded bundle of a render, and queue its job."""
-        _check_awaits_bundle(await self.get(organization_id, render_id))
+        render = await self.get(organization_id, render_id)
+        _check_awaits_bundle(render)
         await asyncio.to_thread(check_bundle, archive)
-        async with self._database.transaction() as connection:
-            # Under the lock: a second upload must not replace the bundle that is being rendered.
-            render = await store.lock(connection, render_id)
-            if render is None:
-                raise _no_render(render_id)
-            _check_awaits_bundle(render)
-            await self._blobs.put_file(render.source_key, archive)
-            await store.set_queued(connection, render_id)
+        key = uploaded_bundle_key(render, new_uuid())
+        async with self._recording_upload(render, key, archive) as connection:
+            await store.set_queued(connection, render_id, source_key=key)
             await self._jobs.defer(connection, film_job(organization_id, render_id))
             await notify(connection, progress_topic(render_id))
-            queued = replace(render, status=RenderStatus.QUEUED)
+            queued = replace(render, status=RenderStatus.QUEUED, source_key=key)
             await self._events.record(connection, queued, before=render.status)
         return await self.get(organization_id, render_id)
 
@@ -286,20 +285,35 @@ class Renders:
         if not is_mp4_film(render.request.output):
             container = container_of(render.request.output)
             raise BadFilm(f"render {render_id} is a {container}: a film cannot be its output")
-        result = await probe_film(film, output_key=output_key(render, attempt=0))
-        async with self._database.transaction() as connection:
-            # Under the lock, as for a bundle: only one of two uploads at once is stored.
-            current = await store.lock(connection, render_id)
-            if current is None:
-                raise _no_render(render_id)
-            _check_awaits_bundle(current)
-            await self._blobs.put_file(result.output_key, film)
+        key = uploaded_output_key(render, new_uuid())
+        result = await probe_film(film, output_key=key)
+        async with self._recording_upload(render, key, film) as connection:
             await store.complete(connection, render_id, result, now=self._clock.now())
             await notify(connection, progress_topic(render_id))
             complete = await store.find_by_id(connection, render_id)
             assert complete is not None
-            await self._events.record(connection, complete, before=current.status)
+            await self._events.record(connection, complete, before=render.status)
         return complete
+
+    @asynccontextmanager
+    async def _recording_upload(
+        self, render: Render, key: str, path: Path
+    ) -> AsyncIterator[Connection]:
+        """Store a file under a key of its own; yield the transaction that records the key.
+
+        The row is locked in it: only one of two uploads at once is recorded.
+        """
+        # Before the transaction: it may take minutes, and the database has few connections.
+        await self._blobs.put_file(key, path)
+        async with (
+            delete_unless_recorded(self._blobs, key),
+            self._database.transaction() as connection,
+        ):
+            current = await store.lock(connection, render.id)
+            if current is None:
+                raise _no_render(render.id)
+            _check_awaits_bundle(current)
+            yield connection
 
     async def page(
         self, organization_id: OrganizationId, page: NewestPage, *, status: RenderStatus | None
@@ -373,15 +387,6 @@ class Renders:
         """Follow the progress of a render."""
         async with self._notifications.follow(progress_topic(render_id)) as follower:
             yield follower
-
-
-def _composition_keys(
-    caller: Caller, render_id: RenderId, new: RenderRequest, *, has_data: bool
-) -> tuple[str, str | None]:
-    """Return where the composition of a new render is stored, and its data."""
-    organization_id = caller.organization.id
-    key = source_key(organization_id, render_id, new.source_kind)
-    return key, data_key(organization_id, render_id) if has_data else None
 
 
 def _check_awaits_bundle(render: Render) -> None:

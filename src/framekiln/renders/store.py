@@ -171,11 +171,11 @@ async def set_expiry(connection: Connection, render_id: RenderId, *, expires_at:
     await connection.execute(query, (expires_at, render_id))
 
 
-async def set_queued(connection: Connection, render_id: RenderId) -> None:
+async def set_queued(connection: Connection, render_id: RenderId, *, source_key: str) -> None:
     """Queue a render whose bundle was uploaded."""
     await connection.execute(
-        "UPDATE render SET status = 'queued' WHERE id = %s AND status = ANY(%s)",
-        (render_id, states_before(RenderStatus.QUEUED)),
+        "UPDATE render SET status = 'queued', source_key = %s WHERE id = %s AND status = ANY(%s)",
+        (source_key, render_id, states_before(RenderStatus.QUEUED)),
     )
 
 

@@ -16,9 +16,11 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from framekiln.renders.model import Render, render_prefix
 from tests.support.app import AppHarness, running_workers
 from tests.support.clips import Clip, make_clip, make_still
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
+from tests.support.jobs import wait_until
 from tests.support.looks import colour_at, decode_frames, measure_file
 from tests.support.player_bundles import one_source_page
 from tests.support.sites import FONT, assert_vite_picture, vite_site
@@ -423,11 +425,38 @@ async def test_one_of_two_concurrent_bundles_is_accepted(idle_app: AppHarness) -
     answers = await asyncio.gather(*(upload(idle_app, render_id, bundle) for bundle in bundles))
     codes = [answer.status_code for answer in answers]
     assert sorted(codes) == [200, 409, 409, 409]
-    organization_id, _ = await ids(idle_app, render_id)
-    key = f"org/{organization_id}/renders/{render_id}/bundle.tar.gz"
-    assert await idle_app.services.blobs.get(key) == bundles[codes.index(200)]
+    render = await idle_app.services.renders.get(*await ids(idle_app, render_id))
+    assert await idle_app.services.blobs.get(render.source_key) == bundles[codes.index(200)]
+    # What the others sent is not kept.
+    assert await keys(idle_app, render) == [render.source_key]
     jobs = await idle_app.services.jobs.list_jobs(limit=1000)
     assert [job.args.get("render_id") for job in jobs].count(render_id) == 1
+
+
+@pytest.mark.parametrize("kind", ["bundle", "film"])
+async def test_an_upload_is_stored_without_a_lock_and_deleted_if_it_is_not_recorded(
+    idle_app: AppHarness, flash_clip: Path, kind: str
+) -> None:
+    """The store may take minutes, and the database has few connections."""
+    data = pack({"index.html": GREEN}) if kind == "bundle" else flash_clip.read_bytes()
+    render_id = await idle_app.create()
+    render = await idle_app.services.renders.get(*await ids(idle_app, render_id))
+
+    async def is_stored() -> bool:
+        return bool(await keys(idle_app, render))
+
+    async with idle_app.services.database.transaction() as connection:
+        await connection.execute("SELECT FROM render WHERE id = %s FOR UPDATE", (render.id,))
+        sending = asyncio.create_task(upload(idle_app, render_id, data))
+        await wait_until(is_stored)
+        await connection.execute("DELETE FROM render WHERE id = %s", (render.id,))
+    assert (await sending).status_code == 404
+    assert await keys(idle_app, render) == []
+
+
+async def keys(app: AppHarness, render: Render) -> list[str]:
+    prefix = render_prefix(render.organization_id, render.id)
+    return [info.key async for info in app.services.blobs.list(prefix)]
 
 
 @pytest.mark.spec("7")
