@@ -10,6 +10,7 @@ import pytest
 from framekiln.db.advisory_locks import AdvisoryLocks
 from framekiln.db.pool import Database, DatabaseUnavailable
 from tests.support.jobs import open_database
+from tests.support.timeouts import TIMEOUT_S
 
 
 class Holder:
@@ -29,8 +30,10 @@ class Holder:
         self._end.set()
         await self._task
 
-    async def cancel(self) -> None:
-        self._task.cancel()
+    async def cancel(self, *, times: int = 1) -> None:
+        for _ in range(times):
+            self._task.cancel()
+            await asyncio.sleep(0)
         await asyncio.gather(self._task, return_exceptions=True)
 
 
@@ -107,6 +110,27 @@ async def test_a_cancelled_holder_leaves_no_lock(conninfo: str) -> None:
         first = Holder(there, "a")
         await asyncio.gather(first.has_lock.wait(), other.has_lock.wait())
         await first.end()
+        await other.end()
+
+
+@pytest.mark.parametrize("cancellations", [1, 2, 3])
+async def test_a_holder_that_is_cancelled_while_it_unlocks_leaves_no_lock(
+    conninfo: str, cancellations: int
+) -> None:
+    """Other machines waited for as long as the process lived."""
+    async with asyncio.timeout(TIMEOUT_S), two_processes(conninfo) as (here, there):
+        other = Holder(here, "b")
+        await other.has_lock.wait()
+        for waits in range(20):
+            holder = Holder(here, "a")
+            await holder.has_lock.wait()
+            ending = asyncio.create_task(holder.end())
+            for _ in range(waits):
+                await asyncio.sleep(0)
+            await holder.cancel(times=cancellations)
+            await asyncio.gather(ending, return_exceptions=True)
+            async with there.try_lock("a") as is_free:
+                assert is_free
         await other.end()
 
 

@@ -11,7 +11,7 @@ from typing import Final, LiteralString
 
 import psycopg
 
-from framekiln.db.pool import Connection, Database, DatabaseUnavailable, no_lost_cancellation
+from framekiln.db.pool import Connection, Database, DatabaseUnavailable
 
 _ASK_AGAIN_S: Final = 0.25
 _TRY: Final[LiteralString] = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0)) AS answer"
@@ -114,9 +114,26 @@ class _ConnectionKeeper:
 
 
 async def _ask(connection: Connection, statement: LiteralString, name: str) -> bool:
+    """Return the answer; a caller that is cancelled meanwhile is cancelled after it.
+
+    The connection outlives its callers: a statement that was interrupted would leave a lock on it.
+    """
+    asking = asyncio.create_task(_execute(connection, statement, name))
+    cancelled: asyncio.CancelledError | None = None
+    while not asking.done():
+        try:
+            await asyncio.wait([asking])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    failure = asking.exception()
+    if cancelled is not None:
+        raise cancelled from failure
+    return asking.result()
+
+
+async def _execute(connection: Connection, statement: LiteralString, name: str) -> bool:
     try:
-        with no_lost_cancellation():
-            cursor = await connection.execute(statement, (name,))
+        cursor = await connection.execute(statement, (name,))
         row = await cursor.fetchone()
     except psycopg.OperationalError as error:
         raise DatabaseUnavailable("The connection to PostgreSQL was lost.") from error
