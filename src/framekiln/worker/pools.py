@@ -19,8 +19,8 @@ _MIN_SLOTS: Final = {"steps": 2, "light_steps": 8}
 # segments made ahead of a player, and steps that must never wait for a heavy one.
 _COMPANION_QUEUES: Final = {"io": "destinations", "playback": "ahead", "steps": "light_steps"}
 
-RESERVED_SLOTS: Final = {"render": 1, "destinations": 8}
-"""A page that never gets ready, or a silent bucket, must not keep other organizations waiting."""
+RESERVED_SLOTS: Final = {"render": 1, "playback": 1, "endpoints": 8, "destinations": 8}
+"""A page that never gets ready, or a silent server, must not keep other organizations waiting."""
 
 
 def worker_pools(queues: list[str], *, concurrency: int, slots: int) -> list[WorkerPool]:

@@ -21,7 +21,7 @@ def test_a_single_queue_gets_the_requested_concurrency() -> None:
 def test_each_heavy_queue_has_its_own_pool() -> None:
     assert worker_pools(["files", "playback"], concurrency=7, slots=3) == [
         WorkerPool(("files",), 3),
-        WorkerPool(("playback",), 4),
+        WorkerPool(("playback",), 4, reserved=1),
         WorkerPool(("ahead",), 3),
     ]
 
@@ -37,6 +37,15 @@ def test_at_least_two_steps_run_side_by_side_and_light_ones_apart_from_heavy_one
 
 def test_prefetch_jobs_have_a_pool_of_their_own() -> None:
     assert worker_pools(["playback"], concurrency=7, slots=2) == [
-        WorkerPool(("playback",), 7),
+        WorkerPool(("playback",), 7, reserved=1),
         WorkerPool(("ahead",), 2),
     ]
+
+
+def test_an_organization_cannot_take_all_slots_for_requests_to_endpoints() -> None:
+    assert worker_pools(["endpoints"], concurrency=7, slots=2) == [
+        WorkerPool(("endpoints",), 7, reserved=8)
+    ]
+    assert WorkerPool(("endpoints",), 65, reserved=8) in worker_pools(
+        ["io", "endpoints"], concurrency=7, slots=2
+    )
