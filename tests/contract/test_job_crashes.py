@@ -9,12 +9,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from framekiln.db import pool
 from framekiln.db.migrate import migrate
 from framekiln.db.pool import Database
 from framekiln.jobs.model import JobStatus, WorkerTiming
 from framekiln.jobs.queue import JobQueue
+from tests.support.failing_tables import failing_table
 from tests.support.jobs import (
     FAST_TIMING,
     BlockingHandler,
@@ -72,6 +74,28 @@ class TestCrashes:
             await wait_until(sweep_recovers(queue, database, dead))
             await wait_until(is_empty(queue))
         assert [run.attempt for run in notebook.runs] == [2]
+
+    @pytest.mark.parametrize("condition", ["disk_full", "read_only_sql_transaction"])
+    async def test_a_worker_waits_while_the_database_refuses_to_write(
+        self, queue: JobQueue, database: Database, condition: str
+    ) -> None:
+        handler = BlockingHandler()
+        await defer(queue, database, job(n=1))
+        async with running_worker(queue, concurrency=2, note=handler):
+            await handler.has_started()
+            with capture_logs() as lines:
+
+                async def both_wait() -> bool:
+                    return sum(line["event"] == "worker.waiting_for_database" for line in lines) > 3
+
+                async with failing_table(
+                    database, "procrastinate_jobs", on="UPDATE", condition=condition
+                ):
+                    await defer(queue, database, job(n=2))
+                    handler.release.set()
+                    await wait_until(both_wait)
+            await wait_until(is_empty(queue))
+        assert [run.attempt for run in handler.runs] == [1, 1]
 
     async def test_living_worker_is_not_swept(self, queue: JobQueue, database: Database) -> None:
         stuck = BlockingHandler()

@@ -1,8 +1,9 @@
 """Fetches, finishes and releases the jobs of a worker, also across database outages.
 
-Procrastinate's own manager raises when PostgreSQL is down, which would stop the heartbeat and leave
-finished jobs unrecorded. This one waits and retries. It also handles lost responses: a job whose
-fetch response was lost is adopted, and only the attempt that holds a job can finish it.
+Procrastinate's own manager raises when PostgreSQL is down or its disk is full, which would end the
+worker and leave finished jobs unrecorded. This one waits and retries. It also handles lost
+responses: a job whose fetch response was lost is adopted, and only the attempt that holds a job can
+finish it.
 """
 
 import asyncio
@@ -20,6 +21,8 @@ from framekiln.db.pool import DatabaseUnavailable
 from framekiln.jobs.model import RunningLimit, limits_json
 
 PAUSE_S = 0.5
+OUTAGES = (DatabaseUnavailable, psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction)
+"""Errors of the server that pass: it is down, its disk is full, it became a standby."""
 
 # Procrastinate's own query takes the oldest job; this one lets organizations take turns.
 TAKE: LiteralString = """
@@ -61,7 +64,7 @@ log = structlog.get_logger(__name__)
 
 
 class LeaseManager(JobManager):
-    """Procrastinate's job manager for one worker; it waits while the database is down."""
+    """Procrastinate's job manager for one worker; it waits while the database fails."""
 
     def __init__(
         self,
@@ -87,7 +90,7 @@ class LeaseManager(JobManager):
 
     async def register_worker(self) -> int:
         """Return the id of a new worker."""
-        return await self._retry_while_down(super().register_worker)
+        return await self._retry_while_failing(super().register_worker)
 
     async def update_heartbeat(self, worker_id: int) -> None:
         """Send a heartbeat; if it fails, the next one makes up for it."""
@@ -104,7 +107,7 @@ class LeaseManager(JobManager):
                 job = await self._find_unknown(worker_id) if is_response_lost else None
                 job = job or await self._take(queues, worker_id)
                 return self._track(job) if job else None
-            except DatabaseUnavailable as error:
+            except OUTAGES as error:
                 is_response_lost = True
                 await self._pause(error)
             except psycopg.errors.ForeignKeyViolation:
@@ -153,7 +156,7 @@ class LeaseManager(JobManager):
         return next((job for job in jobs if _attempt_of(job) not in self._running), None)
 
     async def _end(self, job: Job, query: LiteralString, **arguments: Any) -> None:
-        rows = await self._retry_while_down(
+        rows = await self._retry_while_failing(
             lambda: self.connector.execute_query_all_async(
                 query,
                 job_id=job.id,
@@ -166,17 +169,17 @@ class LeaseManager(JobManager):
         if not rows:
             log.warning("job.lost", job_id=job.id, attempt=job.attempts + 1)
 
-    async def _retry_while_down(self, work: Callable[[], Awaitable[T]]) -> T:
+    async def _retry_while_failing(self, work: Callable[[], Awaitable[T]]) -> T:
         while True:
             try:
                 return await work()
-            except DatabaseUnavailable as error:
+            except OUTAGES as error:
                 await self._pause(error)
 
-    async def _pause(self, error: DatabaseUnavailable) -> None:
+    async def _pause(self, error: Exception) -> None:
         if self._is_stopping:
             raise error
-        log.warning("worker.waiting_for_database", error=error.message)
+        log.warning("worker.waiting_for_database", error=str(error))
         await asyncio.sleep(PAUSE_S)
 
 
