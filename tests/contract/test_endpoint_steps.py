@@ -13,6 +13,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from framekiln.db.pool import Connection, Database
 from framekiln.jobs.model import JobContext
+from framekiln.pipelines.execution.unit_transitions import MAX_TAKES
 from framekiln.pipelines.outputs.model import StepOutput
 from tests.support.endpoint_harness import (
     DONE,
@@ -382,6 +383,21 @@ class TestDeadWorkers:
         assert len(keys) == 2
         assert len(set(keys)) == 1
         assert (await endpoints.pipelines.get_run(run))["status"] == "succeeded"
+
+    async def test_a_step_whose_jobs_are_lost_again_and_again_fails(
+        self, endpoints: EndpointHarness, endpoint_receiver: TlsReceiver
+    ) -> None:
+        run = await endpoints.start_run(await endpoints.create_endpoint(endpoint_receiver.url()))
+        for _ in range(MAX_TAKES):
+            [job] = await endpoints.take_jobs()
+            await kill_during_request(endpoints, endpoint_receiver, job)
+            endpoints.pipelines.clock.advance(timedelta(minutes=15))
+            await endpoints.pipelines.tick()
+        assert await endpoints.send_due() == 1
+        assert len(endpoint_receiver.requests) == MAX_TAKES
+        shown = await endpoints.pipelines.get_run(run)
+        assert (shown["status"], shown["error"]["code"]) == ("failed", "step_kills_workers")
+        assert [each["state"] for each in await endpoints.attempts(run)] == ["done"]
 
     async def test_a_database_outage_before_the_request_costs_no_attempt(
         self, endpoints: EndpointHarness, endpoint_receiver: TlsReceiver, postgres: PostgresServer

@@ -152,7 +152,7 @@ def retry_after_s(headers: Mapping[str, str], *, now: datetime) -> int:
         return int(text[:9]) if int(text[:9]) < MAX_RETRY_AFTER_S else MAX_RETRY_AFTER_S
     try:
         until = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0
     # A date without a zone is in UTC, like all HTTP dates.
     until = until if until.tzinfo is not None else until.replace(tzinfo=UTC)

@@ -76,6 +76,10 @@ class SendAttempt:
             # Before anything is sent, a database outage costs no attempt.
             body = await retry_while_database_down(lambda: self._body(taken))
             response = await self._post(taken, body)
+            now = self._clock.now()
+            return await asyncio.to_thread(
+                lambda: result_of_response(response, taken.rules, now=now)
+            )
         except (FetchFailed, FetchRefused) as error:
             return result_of_error(error)
         except FramekilnError as error:
@@ -83,8 +87,6 @@ class SendAttempt:
         except Exception as error:
             # An unexpected error must still end the attempt.
             return AttemptFailed(failure_of(error), is_retryable=True)
-        now = self._clock.now()
-        return await asyncio.to_thread(lambda: result_of_response(response, taken.rules, now=now))
 
     async def _body(self, taken: TakenAttempt) -> str:
         media = await self._media.sign(

@@ -47,7 +47,7 @@ def take(
         status=StepStatus.RUNNING,
         attempts=unit.attempts.incremented() if is_new else unit.attempts,
         fence=unit.fence + 1,
-        takes=unit.takes + 1 if unit.taken_by is not None else 1,
+        takes=1 if is_new else unit.takes + 1,
         taken_by=job_id,
         due_at=None,
         note=None if is_new else unit.note,
@@ -117,7 +117,7 @@ def postpone(locked: LockedRun, taken: TakenUnit, *, after_s: float) -> bool:
     if unit is None:
         return False
     due_at = locked.context.now + timedelta(seconds=after_s)
-    locked.set_unit(taken.key, replace(unit, taken_by=None, due_at=due_at))
+    locked.set_unit(taken.key, replace(unit, takes=0, taken_by=None, due_at=due_at))
     return True
 
 

@@ -48,7 +48,7 @@ class AttemptRecord:
     fence: int = 0
     """Incremented by every take; only the holder of the latest fence may write."""
     takes: int = 0
-    """Takes of the current attempt: more than one if workers died."""
+    """Takes of the current attempt since it was last postponed: more than one if workers died."""
     taken_by: int | None = None
     """The job that works on it now."""
     due_at: datetime | None = None
