@@ -14,8 +14,11 @@ import pytest
 from PIL import Image
 from structlog.testing import capture_logs
 
+from framekiln.capture.browser import Browser
 from framekiln.capture.page import FrameSize
+from framekiln.engine.film_order import FilmOrder
 from framekiln.engine.film_plan import FilmPlan, cut_slices
+from framekiln.jobs.model import JobContext
 from framekiln.jobs.progress import ProgressReporter
 from framekiln.kit.cancellation import WorkCancelled
 from framekiln.kit.ids import FileId, RenderId
@@ -27,12 +30,16 @@ from framekiln.media.images.image_source import ImageSource
 from framekiln.media.remux.assemble import assemble
 from framekiln.media.source_session import SourceSession
 from framekiln.renders.model import Render
+from framekiln.renders.slice_worker import SliceWorker, SliceWorkerServices
+from framekiln.renders.worker import SliceProgress
 from framekiln.timeline import Timeline
 from framekiln.worker.loop import run_worker
+from framekiln.worker.media_handlers import render_cache
 from tests.support.app import AppHarness
 from tests.support.cancelled import outcome_when_cancelled
 from tests.support.clips import Clip, make_clip
 from tests.support.jobs import is_empty, wait_for_blocked, wait_until
+from tests.support.timeouts import FILM_LIMITS
 from tests.support.uploads import FILES, blob_names, upload_file
 
 FPS = Fraction(30)
@@ -132,6 +139,33 @@ class TestDeletedRenders:
                 info = await app.wait_ended(await app.create(**SHORT))
         assert info["status"] == "complete"
         assert "render.work_stopped" in {line["event"] for line in lines}
+
+    async def test_a_film_that_waits_for_the_database_stops(
+        self, app: AppHarness, browser: Browser, tmp_path: Path
+    ) -> None:
+        render = await planned(app, 100)
+        services = app.services
+        async with SliceProgress(services.render_worker) as progress:
+            slices = SliceWorker(
+                SliceWorkerServices(
+                    services.render_worker,
+                    services.blobs,
+                    services.jobs,
+                    FILM_LIMITS,
+                    render_cache(services),
+                ),
+                render,
+                JobContext(1, "render.film", {}, attempt=1),
+                FilmOrder(),
+                tmp_path,
+                asyncio.get_running_loop(),
+                progress,
+            )
+            async with services.database.transaction() as connection:
+                await connection.execute(
+                    "SELECT FROM render WHERE id = %s FOR UPDATE", (render.id,)
+                )
+                await assert_stops(lambda: slices.run(browser, lambda: None))
 
     async def test_deletion_stops_the_audio_mix(self, app: AppHarness, temp_folder: Path) -> None:
         unwanted = await planned(app, HOURS_MS)

@@ -5,6 +5,7 @@ The first worker also plans the film, because that needs the open page.
 
 import asyncio
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from framekiln.engine.film_threads import CheckAlive
 from framekiln.engine.page.renderer import OnFrame
 from framekiln.jobs.model import JobContext
 from framekiln.jobs.queue import JobQueue
+from framekiln.kit.cancellation import wait_for_result
 from framekiln.media.encode.skipped_frames import UnexpectedPacket
 from framekiln.renders.cache import RenderCache, film_digest
 from framekiln.renders.jobs import FILM_QUEUE
@@ -200,7 +202,7 @@ class SliceWorker:
         digest = _digest_if_cacheable(renderer, taken.slice)
         record = {**asdict(renderer.take_record()), "digest": digest}
         console = renderers.take_console_lines()
-        self._wait(self._store_slice(taken, path, record, console))
+        self._wait_for_storage(self._store_slice(taken, path, record, console))
         path.unlink()
 
     def _finish_sound(self, renderer: FilmRenderer, *, fence: int) -> None:
@@ -221,7 +223,7 @@ class SliceWorker:
         own, timeline = renderer.save_page_audio(self.folder), renderer.plan.timeline
         mix_audio(renderer.audio_clips(), timeline, self.order.assets, path, page_sounds=own)
         key = sound_key(self.render, job_id=self.job.job_id, attempt=fence)
-        self._wait(self.services.blobs.put_file(key, path))
+        self._wait_for_storage(self.services.blobs.put_file(key, path))
         self._wait(self.services.worker.finish_sound(self.render.id, blob_key=key))
         for file in (path, *(sound.path for sound in own)):
             file.unlink()
@@ -248,7 +250,18 @@ class SliceWorker:
         return self._wait(jobs.should_yield(FILM_QUEUE, self.render.organization_id))
 
     def _wait(self, step: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(step, self.loop).result(_STEP_WITHIN_S)
+        """Return the result of a step; it is cancelled with this film."""
+        return wait_for_result(self._begin(step), _STEP_WITHIN_S)
+
+    def _wait_for_storage(self, step: Coroutine[Any, Any, T]) -> T:
+        """Return the result of a step that reads a file of this film.
+
+        It is never cancelled: a store may keep parts of a blob. It has limits of its own.
+        """
+        return self._begin(step).result()
+
+    def _begin(self, step: Coroutine[Any, Any, T]) -> "Future[T]":
+        return asyncio.run_coroutine_threadsafe(step, self.loop)
 
 
 def _digest_if_cacheable(renderer: FilmRenderer, slice_: FilmSlice) -> str | None:
