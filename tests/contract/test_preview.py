@@ -4,10 +4,12 @@ import asyncio
 import json
 import os
 import random
+import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import httpx
@@ -326,6 +328,40 @@ async def test_nobody_waits_for_a_frame_that_was_given_up(tmp_path: Path) -> Non
         async with asyncio.timeout(TIMEOUT_S):
             await client.preview.frame(version, (2, "jpeg"))
         assert far.cancelled()
+
+
+@pytest.mark.parametrize("line", [1, 2, 3])
+def test_frames_can_be_closed_at_any_moment(line: int) -> None:
+    """The thread begins to wait at the moment in which it is closed."""
+    closed, lines = threading.Event(), 0
+
+    def close(frames: FrameThread) -> None:
+        frames.close()
+        closed.set()
+
+    def close_at_line(frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal lines
+        if frame.f_code is not FrameThread._run.__code__:
+            return None
+        lines += event == "line"
+        if event == "line" and lines == line:
+            frames: FrameThread = frame.f_locals["self"]
+            threading.Thread(target=close, args=(frames,), daemon=True).start()
+            while not is_closing(frames):
+                pass
+        return close_at_line
+
+    threading.settrace(close_at_line)
+    try:
+        FrameThread(FrameCache(), FILM_LIMITS)
+        assert closed.wait(TIMEOUT_S)
+    finally:
+        threading.settrace(None)
+
+
+def is_closing(frames: FrameThread) -> bool:
+    with frames._changed:
+        return frames._is_closing
 
 
 async def test_a_template_is_filled_and_its_errors_name_the_line(tmp_path: Path) -> None:

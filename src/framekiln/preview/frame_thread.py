@@ -116,8 +116,11 @@ class FrameThread:
 
     def _run(self) -> None:
         try:
-            while not self._is_closing:
+            while True:
                 with self._changed:
+                    # Read under the lock: `close` wakes this thread only once.
+                    if self._is_closing:
+                        return
                     opening, self._opening = self._opening, None
                     wanted = None if opening else self._next_wanted()
                     if opening is None and wanted is None:
