@@ -50,6 +50,7 @@ from framekiln.renders.cache import PartCache
 from framekiln.renders.events import RenderEvents
 from framekiln.renders.jobs import FILM_QUEUE
 from framekiln.renders.service import Renders
+from framekiln.renders.uploads import RenderUploads
 from framekiln.renders.worker import RenderWorker
 from framekiln.settings import Settings
 from framekiln.speech.configuration import SpeechSettings
@@ -95,6 +96,7 @@ class Services:
     uploads: Uploads
     file_worker: FileWorker
     renders: Renders
+    render_uploads: RenderUploads
     render_worker: RenderWorker
     part_cache: PartCache
     transcripts: Transcripts
@@ -251,6 +253,7 @@ class Services:
                 delivery_log=DeliveryLog(database, jobs=jobs, clock=clock),
                 webhook_worker=WebhookWorker(database, jobs=jobs, clock=clock),
                 callbacks=callbacks,
+                render_uploads=RenderUploads(database, jobs, blobs, clock, render_events),
                 render_worker=RenderWorker(
                     database, jobs=jobs, clock=clock, events=render_events, quotas=quotas
                 ),

@@ -1,12 +1,10 @@
 """What owners do with renders. Every state change is one transaction."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 from framekiln.audit.log import record
@@ -21,10 +19,7 @@ from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId, new_uuid
 from framekiln.quotas.model import Quota
 from framekiln.quotas.service import Quotas
 from framekiln.renders import slice_store, store
-from framekiln.renders.bundle import check_bundle
 from framekiln.renders.errors import (
-    BadFilm,
-    RenderHasComposition,
     RenderIsActive,
     RenderNotComplete,
     RenderNotFound,
@@ -45,12 +40,9 @@ from framekiln.renders.model import (
     progress_topic,
     render_prefix,
     source_key,
-    uploaded_bundle_key,
-    uploaded_output_key,
 )
-from framekiln.renders.output import FilmFormat, OutputFormat, container_of, is_mp4_film
+from framekiln.renders.output import FilmFormat, OutputFormat
 from framekiln.renders.slice_state import RenderSlice
-from framekiln.renders.uploaded_output import probe_film
 from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
 
 WriteWithRender = Callable[[Connection, Render], Awaitable[None]]
@@ -260,61 +252,6 @@ class Renders:
         async with self._database.connection() as connection:
             return await slice_store.list_finished(connection, render_id)
 
-    async def accept_bundle(
-        self, organization_id: OrganizationId, render_id: RenderId, archive: Path
-    ) -> Render:
-        """Store the uploaded bundle of a render, and queue its job."""
-        render = await self.get(organization_id, render_id)
-        _check_awaits_bundle(render)
-        await asyncio.to_thread(check_bundle, archive)
-        key = uploaded_bundle_key(render, new_uuid())
-        async with self._recording_upload(render, key, archive) as connection:
-            await store.set_queued(connection, render_id, source_key=key)
-            await self._jobs.defer(connection, film_job(organization_id, render_id))
-            await notify(connection, progress_topic(render_id))
-            queued = replace(render, status=RenderStatus.QUEUED, source_key=key)
-            await self._events.record(connection, queued, before=render.status)
-        return await self.get(organization_id, render_id)
-
-    async def accept_output(
-        self, organization_id: OrganizationId, render_id: RenderId, film: Path
-    ) -> Render:
-        """Store an uploaded film as the output of a render that waits for its bundle."""
-        render = await self.get(organization_id, render_id)
-        _check_awaits_bundle(render)
-        if not is_mp4_film(render.request.output):
-            container = container_of(render.request.output)
-            raise BadFilm(f"render {render_id} is a {container}: a film cannot be its output")
-        key = uploaded_output_key(render, new_uuid())
-        result = await probe_film(film, output_key=key)
-        async with self._recording_upload(render, key, film) as connection:
-            await store.complete(connection, render_id, result, now=self._clock.now())
-            await notify(connection, progress_topic(render_id))
-            complete = await store.find_by_id(connection, render_id)
-            assert complete is not None
-            await self._events.record(connection, complete, before=render.status)
-        return complete
-
-    @asynccontextmanager
-    async def _recording_upload(
-        self, render: Render, key: str, path: Path
-    ) -> AsyncIterator[Connection]:
-        """Store a file under a key of its own; yield the transaction that records the key.
-
-        The row is locked in it: only one of two uploads at once is recorded.
-        """
-        # Before the transaction: it may take minutes, and the database has few connections.
-        await self._blobs.put_file(key, path)
-        async with (
-            delete_unless_recorded(self._blobs, key),
-            self._database.transaction() as connection,
-        ):
-            current = await store.lock(connection, render.id)
-            if current is None:
-                raise _no_render(render.id)
-            _check_awaits_bundle(current)
-            yield connection
-
     async def page(
         self, organization_id: OrganizationId, page: NewestPage, *, status: RenderStatus | None
     ) -> list[Render]:
@@ -387,13 +324,6 @@ class Renders:
         """Follow the progress of a render."""
         async with self._notifications.follow(progress_topic(render_id)) as follower:
             yield follower
-
-
-def _check_awaits_bundle(render: Render) -> None:
-    if not render.is_bundle or render.status is not RenderStatus.CREATED:
-        raise RenderHasComposition(
-            f"render {render.id} is {render.status} and takes no bundle", status=render.status
-        )
 
 
 def _no_render(render_id: RenderId) -> RenderNotFound:

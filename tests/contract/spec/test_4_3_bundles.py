@@ -438,7 +438,11 @@ async def test_an_upload_is_stored_without_a_lock_and_deleted_if_it_is_not_recor
     idle_app: AppHarness, flash_clip: Path, kind: str
 ) -> None:
     """The store may take minutes, and the database has few connections."""
-    data = pack({"index.html": GREEN}) if kind == "bundle" else flash_clip.read_bytes()
+    data = (
+        pack({"index.html": GREEN})
+        if kind == "bundle"
+        else await asyncio.to_thread(flash_clip.read_bytes)
+    )
     render_id = await idle_app.create()
     render = await idle_app.services.renders.get(*await ids(idle_app, render_id))
 

@@ -87,15 +87,15 @@ async def upload_bundle(
     request: Request, caller: AuthenticatedCaller, render_id: str
 ) -> CreatedRender:
     """Accept a gzip tar with index.html at its root and start; or an MP4 as the finished output."""
-    renders = services_of(request).renders
-    render = await renders.get(caller.organization.id, parse_render_id(render_id))
+    services = services_of(request)
+    render = await services.renders.get(caller.organization.id, parse_render_id(render_id))
     with tempfile.TemporaryDirectory(prefix="framekiln-upload-") as folder:
         uploaded = Path(folder) / "uploaded"
         head = await read_to_file(request, uploaded, max_bytes=_max_upload_bytes)
         if is_mp4(head):
-            accepted = await renders.accept_output(caller.organization.id, render.id, uploaded)
+            accepted = await services.render_uploads.accept_output(render, uploaded)
         elif head.startswith(GZIP_MAGIC):
-            accepted = await renders.accept_bundle(caller.organization.id, render.id, uploaded)
+            accepted = await services.render_uploads.accept_bundle(render, uploaded)
         else:
             raise BadBundle("the upload is not a gzip tar and not a finished MP4")
     return CreatedRender.of(accepted)
