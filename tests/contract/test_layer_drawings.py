@@ -155,6 +155,30 @@ class TestDrawnByChromium:
                 ground = (0, 0, 255) if is_transparent else (255, 255, 255)
                 assert is_near(picture, (95, 55), ground)
 
+    @pytest.mark.parametrize("is_transparent", [True, False])
+    def test_scripts_of_a_page_run_once_for_each_frame(
+        self, browser: Browser, assets: LocalAssets, is_transparent: bool
+    ) -> None:
+        script = (
+            "let n = 0; const box = document.querySelector('i');"
+            "(function step() { box.style.left = `${4 * n++}px`; requestAnimationFrame(step) })()"
+        )
+        page = {
+            "body": f"<i></i><script>{script}</script>",
+            "styles": "i{position:absolute;width:20px;height:100px;background:#f00}",
+        }
+        layer = {
+            "type": "html",
+            "html": {"page": page, "withTransparentBackground": is_transparent},
+            "size": {"width": 200, "height": 100},
+        }
+        config = config_of(layer, backgroundColor="#0000ff", duration=1)
+        with open_layer_film(config, browser, assets) as film:
+            pictures = [film.frame(number) for number in (0, 1, 2, 12)]
+        reds = [(each[50, :, 0] > 200) & (each[50, :, 2] < 90) for each in pictures]
+        # The first frame's callback is the second that runs.
+        assert [int(np.flatnonzero(red)[0]) for red in reds] == [4, 8, 12, 52]
+
     def test_a_lottie_animation_moves_with_time(
         self, browser: Browser, assets: LocalAssets
     ) -> None:

@@ -142,7 +142,8 @@ class _OpenPage:
         frame_s = 1 / self._order.fps
         if self._number < 0 and at_s > 0:
             self._step(Fraction(0))
-        while not self._jumps and self.at_s + frame_s < at_s:
+        # The first frame of a page that is at its start already has none before it.
+        while not self._jumps and self._number >= 0 and self.at_s + frame_s < at_s:
             self._step(self.at_s + frame_s)
 
     def _step(self, at_s: Fraction) -> None:
@@ -159,12 +160,13 @@ class _OpenPage:
             opaque: Rgba = pixels[..., [2, 1, 0, 3]]
             opaque[..., 3] = 255
             return opaque
-        shown = self._page.show(self._number, at_us)
+        # Drawing again costs less than a screenshot of each frame, but runs its scripts twice.
+        shown = self._page.show(self._number, at_us, screenshot=None if self._jumps else LOSSLESS)
         if not shown.has_damage and not is_first:
             return None
-        shown = self._page.redraw(screenshot=LOSSLESS)
-        if shown.screenshot is None:
-            shown = self._page.redraw(screenshot=LOSSLESS)
+        for _ in range(2):
+            if shown.screenshot is None:
+                shown = self._page.redraw(screenshot=LOSSLESS)
         assert shown.screenshot is not None
         pixels = decode_bgra(read_png(shown.screenshot, self._page.size))
         return premultiplied(pixels[: size.height_px, : size.width_px, [2, 1, 0, 3]])
