@@ -10,9 +10,12 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
+import structlog
 from psycopg.errors import ForeignKeyViolation
 
 from framekiln.db.pool import DatabaseUnavailable
+
+log = structlog.get_logger(__name__)
 
 ResultT = TypeVar("ResultT")
 
@@ -79,8 +82,8 @@ class ProgressReporter(Generic[ValueT]):
         traceback: TracebackType | None,
     ) -> None:
         self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        # Unlike `await self._task`, this raises only the cancellation of the caller.
+        await asyncio.wait([self._task])
 
     async def _send_latest(self) -> None:
         sent = None
@@ -89,7 +92,11 @@ class ProgressReporter(Generic[ValueT]):
             latest = self._latest
             if latest is None or latest == sent:
                 continue
-            # What was deleted at this moment needs no progress; `run_while_wanted` stops the work.
-            with suppress(DatabaseUnavailable, ForeignKeyViolation):
+            try:
                 await self._send(latest)
                 sent = latest
+            except (DatabaseUnavailable, ForeignKeyViolation):
+                # What was deleted needs no progress; `run_while_wanted` stops the work.
+                continue
+            except Exception as error:
+                log.warning("job.progress_lost", error=repr(error))
