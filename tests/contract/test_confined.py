@@ -287,6 +287,19 @@ async def test_forged_messages_of_a_child_are_rejected(line: str, run: Run) -> N
         await run("write_forged_messages", line=line)
 
 
+@pytest.mark.parametrize(
+    ("task", "what"),
+    [
+        ("return_many_values", "contains more than 200000 values"),
+        ("return_a_long_number", "contains a number of more than 1000 characters"),
+    ],
+)
+@pytest.mark.parametrize("sandbox", ["strongest"], indirect=True)
+async def test_a_result_that_is_costly_to_parse_is_refused(task: str, what: str, run: Run) -> None:
+    with pytest.raises(ConfinedFailed, match=what):
+        await run(task)
+
+
 @pytest.mark.parametrize("task", ["leave_a_link", "leave_a_pipe", "leave_deep_folders"])
 async def test_links_and_pipes_left_by_a_child_are_removed(
     task: str, folder: Path, tmp_path: Path

@@ -73,7 +73,15 @@ def test_hard_cuts_are_found_to_the_frame_and_nothing_else(tmp_path: Path) -> No
 
 def test_a_span_finds_its_own_cuts_only(tmp_path: Path) -> None:
     film = film_with_cuts(tmp_path / "cuts.mp4", [20, 33, 71])
-    args = {"source": str(film), "threshold": 0.2, "from_ms": 1000, "until_ms": 2800}
+    args = {"source": str(film), "threshold": 0.2, "from_ms": 1000, "until_ms": 2800, "most": 9}
     assert [cut["at_ms"] for cut in scene_cuts.scene_cuts_task(args, lambda _: None)["cuts"]] == [
         1320
     ]
+
+
+def test_cuts_beyond_the_most_are_only_counted(tmp_path: Path) -> None:
+    film = film_with_cuts(tmp_path / "cuts.mp4", [20, 33, 71])
+    args = {"source": str(film), "threshold": 0.2, "most": 2}
+    found = scene_cuts.scene_cuts_task(args, lambda _: None)
+    assert [cut["at_ms"] for cut in found["cuts"]] == [800, 1320]
+    assert found["cut_count"] == 3

@@ -206,6 +206,14 @@ def write_forged_messages(args: dict[str, Any], _report: Report) -> dict[str, An
     return {}
 
 
+def return_many_values(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    return {"values": [{}] * 200_001}
+
+
+def return_a_long_number(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    return {"number": 10**4000, "more": "x" * 200_000}
+
+
 def exit_without_result(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
     os._exit(0)
 

@@ -16,10 +16,13 @@ from typing import Any, Final, NoReturn
 from framekiln.kit.confined.errors import ConfinedFailed, ConfinedKilled, rebuild_error
 from framekiln.kit.confined.order import ConfinedOrder, OnReport
 from framekiln.kit.confined.pause import PauseSwitch
+from framekiln.kit.json_scan import MAX_VALUES, NumberTooLong, TooManyValues, scan_json
 from framekiln.kit.lazy_log import LazyLogger
 
 _MAX_LINE_BYTES: Final = 8 << 20
 _MAX_OUTPUT_BYTES: Final = 64 << 20
+_SHORT_BYTES: Final = MAX_VALUES
+"""Has fewer values than allowed, whatever it is."""
 _COMPLAINT_BYTES: Final = 4096
 _CHUNK_BYTES: Final = 64 << 10
 # Time between the child's last message and its exit.
@@ -130,7 +133,12 @@ async def _lines(stream: asyncio.StreamReader, order: ConfinedOrder) -> AsyncIte
 
 def _parse(line: bytes, order: ConfinedOrder) -> dict[str, Any]:
     try:
+        if len(line) > _SHORT_BYTES:
+            # The parser would hold up the event loop.
+            scan_json(line)
         message = json.loads(line, parse_constant=_refuse_constant)
+    except (TooManyValues, NumberTooLong) as error:
+        raise ConfinedFailed(f"{order.task} sent a report that {error}") from error
     except (ValueError, RecursionError) as error:
         raise ConfinedFailed(f"{order.task} sent a report that is not JSON") from error
     if not isinstance(message, dict):

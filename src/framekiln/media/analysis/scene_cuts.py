@@ -62,8 +62,11 @@ def find_scene_cuts(
 def scene_cuts_task(
     args: dict[str, Any], report: Callable[[dict[str, Any]], None]
 ) -> dict[str, Any]:
-    """Search in a confined child: `source`, `threshold`, and a span in milliseconds."""
-    cuts = []
+    """Search in a confined child: `source`, `threshold`, and a span in milliseconds.
+
+    Returns the first cuts, `most` at most, and the number of all: there may be one at each frame.
+    """
+    cuts, cut_count = [], 0
     found = find_scene_cuts(
         Path(args["source"]),
         threshold=args["threshold"],
@@ -71,9 +74,12 @@ def scene_cuts_task(
         until_ms=args.get("until_ms"),
     )
     for cut in found:
-        cuts.append({"at_ms": round(cut.at_ms), "score": round(cut.score, 4)})
-        report({"at_ms": cuts[-1]["at_ms"]})
-    return {"cuts": cuts}
+        at_ms = round(cut.at_ms)
+        cut_count += 1
+        if len(cuts) < args["most"]:
+            cuts.append({"at_ms": at_ms, "score": round(cut.score, 4)})
+        report({"at_ms": at_ms})
+    return {"cuts": cuts, "cut_count": cut_count}
 
 
 def _timed(decoder: VideoDecoder) -> Iterator[tuple[Fraction, VideoFrame]]:

@@ -60,10 +60,11 @@ class DetectScenesRunner:
         """Return an annotation for each cut."""
         with open_job_folders("scenes") as place:
             if not await self.media.fetch(work, "video", place.source, lead_ms=_LEAD_MS):
-                return _output([])
-            return _output(await self._find(work, place))
+                return _output([], 0)
+            return _output(*await self._find(work, place))
 
-    async def _find(self, work: StepWork, place: JobFolders) -> list[dict[str, Any]]:
+    async def _find(self, work: StepWork, place: JobFolders) -> tuple[list[dict[str, Any]], int]:
+        """Return the first cuts, and the number of all."""
         settings, window = work.step.settings, work.window
         assert isinstance(settings, DetectScenesSettings)
         result = await run_confined(
@@ -73,19 +74,18 @@ class DetectScenesRunner:
                 "threshold": settings.threshold,
                 "from_ms": window.start_ms if window else 0,
                 "until_ms": window.end_ms if window else None,
+                "most": MAX_ANNOTATIONS,
             },
             limits=_LIMITS,
             folder=place.folder,
             readable=[place.source],
             on_report=lambda report: work.progress(int(report["at_ms"])),
         )
-        cuts: list[dict[str, Any]] = result["cuts"]
-        return cuts
+        return result["cuts"], int(result["cut_count"])
 
 
-def _output(cuts: list[dict[str, Any]]) -> StepOutput:
-    kept = cuts[:MAX_ANNOTATIONS]
-    metadata = {"cut_count": len(cuts), "truncated": len(kept) < len(cuts)}
+def _output(cuts: list[dict[str, Any]], cut_count: int) -> StepOutput:
+    metadata = {"cut_count": cut_count, "truncated": len(cuts) < cut_count}
     return StepOutput(
         metadata,
         tuple(
@@ -95,6 +95,6 @@ def _output(cuts: list[dict[str, Any]]) -> StepOutput:
                 end_ms=cut["at_ms"],
                 confidence=cut["score"],
             )
-            for cut in kept
+            for cut in cuts
         ),
     )
