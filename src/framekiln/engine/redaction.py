@@ -89,8 +89,7 @@ class MovingBox:
     def is_shown_between(self, from_ms: Fraction, until_ms: Fraction) -> bool:
         """Return whether a frame shows the box, which is extended by half a frame at either end."""
         hold_ms = min((until_ms - from_ms) / 2, _MAX_HOLD_MS)
-        is_begun = until_ms > self.start_ms or from_ms >= self.start_ms - hold_ms
-        return is_begun and from_ms <= self.end_ms + hold_ms
+        return self.start_ms - hold_ms < until_ms and from_ms <= self.end_ms + hold_ms
 
     def area_between(self, from_ms: Fraction, until_ms: Fraction) -> RedactionBox:
         """Return the smallest box around all its positions in a span of time."""

@@ -57,8 +57,7 @@ export function boxAt(keyframes: readonly Keyframe[], ms: number): Box {
 /** Whether a frame shows the annotation, which is extended by half a frame at either end. */
 export function isShown(annotation: Annotation, { fromMs, untilMs }: Span): boolean {
   const holdMs = Math.min((untilMs - fromMs) / 2, MAX_HOLD_MS);
-  const isBegun = untilMs > annotation.start_ms || fromMs >= annotation.start_ms - holdMs;
-  return isBegun && fromMs <= annotation.end_ms + holdMs;
+  return annotation.start_ms - holdMs < untilMs && fromMs <= annotation.end_ms + holdMs;
 }
 
 /** The smallest box around all positions in the time of a frame: what the renderer hides. */
