@@ -12,18 +12,22 @@ from pathlib import Path
 import pytest
 
 from framekiln.db.pool import MAX_CONNECTIONS
+from framekiln.jobs.model import JobStatus
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.order import ConfinedOrder
 from framekiln.kit.confined.run import run_in_sandbox, run_warm
 from framekiln.kit.confined.sandbox import strongest_sandbox
 from framekiln.kit.confined.warm_sandbox import WarmSandbox, open_sandbox_folders
+from framekiln.kit.ids import OrganizationId, new_uuid
 from framekiln.media.segments.outline import make_outline
 from framekiln.media.segments.renditions import Outline
 from framekiln.media.segments.tasks import SEGMENT_TASK, TASKS_MODULE
 from framekiln.playback import store
 from framekiln.playback.errors import MediaNotReady
-from framekiln.playback.model import PlaybackSource
+from framekiln.playback.jobs import FETCH_SOURCE, SOURCES_QUEUE, probe_job
+from framekiln.playback.model import NO_TRACKS, PlaybackSource, SourceId, SourceStatus
 from framekiln.playback.service import Playback
+from framekiln.worker.pools import worker_pools
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import AppHarness, open_app
 from tests.support.clips import Clip, make_clip
@@ -45,7 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClipServer]:
     path = make_clip(folder / "clip.mp4", CLIP)
     strange = make_clip(folder / "strange.webm", Clip(video_codec="libvpx", audio_codec="libopus"))
     # A source of its own for each test.
-    names = [*(f"{n}.mp4" for n in range(6)), *(f"slow-{n}.mp4" for n in range(CONCURRENCY))]
+    names = [*(f"{n}.mp4" for n in range(8)), *(f"slow-{n}.mp4" for n in range(CONCURRENCY))]
     files = dict.fromkeys(names, path) | {"strange.webm": strange}
     with ClipServer(files) as server:
         yield server
@@ -60,10 +64,12 @@ async def app(
         yield app
 
 
+async def organization_of(app: AppHarness) -> OrganizationId:
+    return (await app.services.identity.authenticate(app.key)).organization.id
+
+
 async def opened(player: PlayerClient) -> tuple[PlaybackSource, Outline]:
-    organization_id = (
-        await player.kiln.services.identity.authenticate(player.kiln.key)
-    ).organization.id
+    organization_id = await organization_of(player.kiln)
     return await player.kiln.services.playback.open(organization_id, player.url)
 
 
@@ -83,7 +89,9 @@ async def made(player: PlayerClient, rendition: str) -> set[int]:
 async def idle(app: AppHarness) -> None:
     async def is_idle() -> bool:
         jobs = app.services.jobs
-        return not any([await jobs.list_jobs(queue=queue) for queue in ("playback", "ahead")])
+        # In this order: a download queues a probe before it ends.
+        queues = ("sources", "playback", "ahead")
+        return not any([await jobs.list_jobs(queue=queue) for queue in queues])
 
     await wait_until(is_idle)
 
@@ -169,6 +177,59 @@ async def test_downloads_leave_the_database_connections_to_others(
     assert [answer.status_code for answer in await asyncio.gather(*answers)] == [200] * len(slow)
 
 
+async def test_slow_servers_of_one_organization_do_not_stop_playback_for_others(
+    app: AppHarness, server: ClipServer
+) -> None:
+    """A download kept one of the few slots for up to ten minutes."""
+    jobs, playback = app.services.jobs, app.services.playback
+    stranger = await organization_of(await app.other_organization())
+    pools = worker_pools(["playback"], concurrency=CONCURRENCY, slots=app.services.settings.slots)
+    [slots] = [pool.concurrency for pool in pools if pool.queues == (SOURCES_QUEUE,)]
+    slow = [f"never-{number}.mp4" for number in range(slots + 3)]
+    with server.holding(*slow):
+        opening = [playback.open(stranger, server.address(name)) for name in slow]
+        waiting = [asyncio.create_task(each) for each in opening]
+
+        async def is_full() -> bool:
+            fetching = await jobs.list_jobs(kind=FETCH_SOURCE, limit=len(slow) + 1)
+            doing = [job for job in fetching if job.status is JobStatus.DOING]
+            return (len(doing), len(fetching)) == (slots, len(slow))
+
+        await wait_until(is_full)
+        player = PlayerClient(app, server.address("6.mp4"))
+        assert (await player.get("scrub/9.m4s")).status_code == 200
+        assert await is_full()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    await idle(app)
+
+
+async def test_a_probe_queued_by_an_older_version_downloads_its_source_first(
+    app: AppHarness, server: ClipServer
+) -> None:
+    player = PlayerClient(app, server.address("7.mp4"))
+    organization_id = await organization_of(app)
+    services = app.services
+    added = PlaybackSource(
+        id=SourceId(new_uuid()),
+        organization_id=organization_id,
+        address=player.url,
+        status=SourceStatus.LOOKING,
+        tracks=NO_TRACKS,
+        outline=None,
+        failure=None,
+        created_at=services.clock.now(),
+        changed_at=services.clock.now(),
+        expires_at=None,
+        used_at=services.clock.now(),
+    )
+    async with services.database.transaction() as connection:
+        await store.insert(connection, added)
+        await services.jobs.defer(connection, probe_job(added))
+    await idle(app)
+    source, _ = await opened(player)
+    assert (source.id, source.status) == (added.id, SourceStatus.READY)
+
+
 async def test_waiting_for_a_segment_times_out(
     postgres: PostgresServer, server: ClipServer, tmp_path: Path
 ) -> None:
@@ -191,7 +252,7 @@ async def test_waiting_for_a_segment_times_out(
                 await playback.open(organization_id, server.address("3.mp4"))
             assert caught.value.details["retry_after_s"] > 0
         # The second time the same source is waited for.
-        assert len(await services.jobs.list_jobs(queue="playback")) == 1
+        assert len(await services.jobs.list_jobs(queue="sources")) == 1
 
 
 @pytest.fixture

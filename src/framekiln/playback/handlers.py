@@ -1,13 +1,13 @@
-"""Job handlers of playback: probe a source, make a segment. Each may run twice, or concurrently.
+"""Job handlers of playback: download a source, probe it, make a segment.
 
-All decoding happens in confined child processes. Errors are recorded for the waiting request; a
-later request starts a new attempt, so the queue itself does not retry.
+Each may run twice, or concurrently. All decoding happens in confined child processes. Errors are
+recorded for the waiting request; a later request starts a new attempt, so the queue itself does
+not retry.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -19,6 +19,7 @@ from framekiln.db.pool import Database, DatabaseUnavailable
 from framekiln.files.ingest import Ingest
 from framekiln.jobs.failures import retry_while_database_down
 from framekiln.jobs.model import JobContext
+from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.confined.errors import describe_error
 from framekiln.kit.confined.limits import ResourceLimits
@@ -27,7 +28,9 @@ from framekiln.kit.errors import FramekilnError
 from framekiln.media.segments.renditions import Outline, Rendition
 from framekiln.media.segments.tasks import OUTLINE_TASK, SEGMENT_TASK
 from framekiln.playback import store
+from framekiln.playback.jobs import fetch_job, probe_job
 from framekiln.playback.model import (
+    NO_TRACKS,
     PlaybackSource,
     SegmentName,
     SourceId,
@@ -53,12 +56,43 @@ Record = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
 @dataclass(frozen=True)
+class FetchSource:
+    """Handles `playback.fetch` jobs."""
+
+    database: Database
+    locks: AdvisoryLocks
+    jobs: JobQueue
+    ingest: Ingest
+    clock: Clock
+
+    async def __call__(self, job: JobContext) -> None:
+        """Download a source and queue its probe."""
+        source_id = SourceId(UUID(job.args["source_id"]))
+        async with self.locks.try_lock(f"playback:{source_id}:fetch") as is_ours:
+            source = await _find(self.database, source_id)
+            if not is_ours or source is None or source.status is not SourceStatus.LOOKING:
+                return
+            async with _record_failed(self.database, source_id, self.clock):
+                asset = await self.ingest.get(source.organization_id, source.address)
+                async with self.database.transaction() as connection:
+                    fetched = await store.set_tracks(
+                        connection,
+                        source_id,
+                        SourceTracks(asset.blob_key, asset.blob_key),
+                        expires_at=asset.expires_at,
+                        now=self.clock.now(),
+                    )
+                    if fetched is not None:
+                        await self.jobs.defer(connection, probe_job(fetched))
+
+
+@dataclass(frozen=True)
 class ProbeSource:
     """Handles `playback.look` jobs."""
 
     database: Database
     locks: AdvisoryLocks
-    ingest: Ingest
+    jobs: JobQueue
     worker: SegmentWorker
     clock: Clock
 
@@ -72,26 +106,23 @@ class ProbeSource:
             source = await _find(self.database, source_id)
             if not is_ours or source is None or source.status is not SourceStatus.LOOKING:
                 return
-            async with _record_errors(lambda failure: self._fail(source_id, failure)):
-                tracks, expires_at = await self._fetch(source)
+            if source.tracks == NO_TRACKS:
+                # Older versions queue the probe of a source that is not fetched.
+                async with self.database.transaction() as connection:
+                    await self.jobs.defer(connection, fetch_job(source))
+                return
+            async with _record_failed(self.database, source_id, self.clock):
                 async with self.worker.priority.admit(work, is_ahead=is_ahead) as pause_switch:
-                    outline = await self._probe(tracks, pause_switch)
+                    outline = await self._probe(source.tracks, pause_switch)
                 async with self.database.transaction() as connection:
                     await store.set_ready(
                         connection,
                         source_id,
                         outline,
-                        tracks=_used(tracks, outline),
-                        expires_at=expires_at,
+                        tracks=_used(source.tracks, outline),
                         now=self.clock.now(),
                     )
                     await notify(connection, topic(source_id))
-
-    async def _fetch(self, source: PlaybackSource) -> tuple[SourceTracks, datetime | None]:
-        if source.tracks != SourceTracks(None, None):
-            return source.tracks, source.expires_at
-        asset = await self.ingest.get(source.organization_id, source.address)
-        return SourceTracks(asset.blob_key, asset.blob_key), asset.expires_at
 
     async def _probe(self, tracks: SourceTracks, pause_switch: PauseSwitch) -> Outline:
         files, keys = self.worker.sources, (tracks.pictures_key, tracks.sound_key)
@@ -112,11 +143,6 @@ class ProbeSource:
                 self.worker.run_task(task, pause_switch=pause_switch)
             )
         return Outline.from_json(result)
-
-    async def _fail(self, source_id: SourceId, failure: Mapping[str, Any]) -> None:
-        async with self.database.transaction() as connection:
-            await store.set_failed(connection, source_id, failure, now=self.clock.now())
-            await notify(connection, topic(source_id))
 
 
 @dataclass(frozen=True)
@@ -188,6 +214,21 @@ class MakeSegment:
                 connection, source_id, name, failure=failure, now=self.clock.now()
             )
             await notify(connection, topic(source_id))
+
+
+@asynccontextmanager
+async def _record_failed(
+    database: Database, source_id: SourceId, clock: Clock
+) -> AsyncIterator[None]:
+    """Record an error as that of the source, instead of raising it."""
+
+    async def record(failure: Mapping[str, Any]) -> None:
+        async with database.transaction() as connection:
+            await store.set_failed(connection, source_id, failure, now=clock.now())
+            await notify(connection, topic(source_id))
+
+    async with _record_errors(record):
+        yield
 
 
 @asynccontextmanager

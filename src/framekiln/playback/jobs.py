@@ -1,21 +1,34 @@
-"""The jobs of playback: probe a source, make one of its segments."""
+"""The jobs of playback: download a source, probe it, make one of its segments."""
 
 from typing import Final
 
 from framekiln.jobs.model import NewJob
 from framekiln.playback.model import PlaybackSource, SegmentName
 
+FETCH_SOURCE: Final = "playback.fetch"
 PROBE_SOURCE: Final = "playback.look"
 MAKE_SEGMENT: Final = "playback.segment"
 QUEUE: Final = "playback"
 # A separate queue, so that background work never takes the slots of requested work.
 AHEAD_QUEUE: Final = "ahead"
+# And so that slow servers never take the slots of those who play.
+SOURCES_QUEUE: Final = "sources"
 
 # Requested segments come first; the following ones are made in the meantime, nearest first.
 _PROBE_PRIORITY: Final = 20
 _REQUESTED_PRIORITY: Final = 10
 # The lowest priority: the source has not been opened yet.
 _PREPROBE_PRIORITY: Final = -100
+
+
+def fetch_job(source: PlaybackSource) -> NewJob:
+    """Return the job that downloads a source, and then queues its probe."""
+    return NewJob(
+        kind=FETCH_SOURCE,
+        args={"source_id": str(source.id), "organization_id": str(source.organization_id)},
+        queue=SOURCES_QUEUE,
+        dedupe_key=f"{FETCH_SOURCE}:{source.id}",
+    )
 
 
 def probe_job(source: PlaybackSource, *, is_ahead: bool = False) -> NewJob:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NewType
+from typing import Any, Final, NewType
 from uuid import UUID
 
 from framekiln.kit.ids import OrganizationId
@@ -27,6 +27,10 @@ class SourceTracks:
 
     pictures_key: str | None
     sound_key: str | None
+
+
+NO_TRACKS: Final = SourceTracks(None, None)
+"""Of a source on the web that was not downloaded yet."""
 
 
 @dataclass(frozen=True)

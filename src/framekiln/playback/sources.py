@@ -1,4 +1,4 @@
-"""Finds the source of a URL, or adds it and queues its probe."""
+"""Finds the source of a URL, or adds it and queues its download or probe."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,8 +15,8 @@ from framekiln.kit.ids import FileId, OrganizationId, RenderId, new_uuid
 from framekiln.playback import store
 from framekiln.playback.addresses import check_web_address, file_id_in, render_id_in
 from framekiln.playback.errors import SourceAddressInvalid
-from framekiln.playback.jobs import probe_job
-from framekiln.playback.model import PlaybackSource, SourceId, SourceStatus, SourceTracks
+from framekiln.playback.jobs import fetch_job, probe_job
+from framekiln.playback.model import NO_TRACKS, PlaybackSource, SourceId, SourceStatus, SourceTracks
 from framekiln.renders.errors import RenderNotComplete
 from framekiln.renders.model import Render
 from framekiln.renders.output import container_of
@@ -50,7 +50,7 @@ class PlaybackSources:
             found = await store.find_newest(connection, organization_id, address, now=now)
         if found is not None and found.status is SourceStatus.READY:
             return found
-        tracks = await self._tracks_of(ours.content) if ours else SourceTracks(None, None)
+        tracks = await self._tracks_of(ours.content) if ours else NO_TRACKS
         new = _new_source(organization_id, address, tracks, now=now)
         async with self._database.transaction() as connection:
             await store.lock_address(connection, organization_id, address)
@@ -59,7 +59,9 @@ class PlaybackSources:
                 found = new
                 await store.insert(connection, found)
             if found.status is SourceStatus.LOOKING:
-                await self._jobs.defer(connection, probe_job(found, is_ahead=is_ahead))
+                is_here = found.tracks != NO_TRACKS
+                job = probe_job(found, is_ahead=is_ahead) if is_here else fetch_job(found)
+                await self._jobs.defer(connection, job)
         return found
 
     async def probed(self, source_id: SourceId) -> PlaybackSource | None:

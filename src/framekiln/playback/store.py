@@ -79,27 +79,46 @@ async def insert(connection: Connection, source: PlaybackSource) -> None:
     )
 
 
+async def set_tracks(
+    connection: Connection,
+    source_id: SourceId,
+    tracks: SourceTracks,
+    *,
+    expires_at: datetime,
+    now: datetime,
+) -> PlaybackSource | None:
+    """Record where the content of a source is stored; return None if it is no longer awaited."""
+    cursor = await connection.execute(
+        """
+        UPDATE playback_source SET pictures_key = %s, sound_key = %s, expires_at = %s,
+            changed_at = %s
+        WHERE id = %s AND status = 'looking' RETURNING *
+        """,
+        (tracks.pictures_key, tracks.sound_key, expires_at, now, source_id),
+    )
+    row = await cursor.fetchone()
+    return _source(row) if row else None
+
+
 async def set_ready(
     connection: Connection,
     source_id: SourceId,
     outline: Outline,
     *,
     tracks: SourceTracks,
-    expires_at: datetime | None,
     now: datetime,
 ) -> bool:
     """Record the outline of a source; return False if it is no longer awaited."""
     cursor = await connection.execute(
         """
         UPDATE playback_source SET status = 'ready', outline = %s, pictures_key = %s,
-            sound_key = %s, expires_at = %s, changed_at = %s
+            sound_key = %s, changed_at = %s
         WHERE id = %s AND status = 'looking'
         """,
         (
             Jsonb(outline.to_json()),
             tracks.pictures_key,
             tracks.sound_key,
-            expires_at,
             now,
             source_id,
         ),

@@ -11,15 +11,27 @@ from framekiln.jobs.model import WorkerPool
 
 HEAVY_QUEUES: Final = frozenset({"files", "speech", "playback", "steps", "endpoints"})
 
-# A player waits for a segment. A request to an endpoint, or a copy of an output, is mostly waiting.
-_EXTRA_SLOTS: Final = {"playback": 1, "endpoints": 63, "destinations": 31}
+# A player waits for a segment. A request to an endpoint, a copy of an output and a
+# download are mostly waiting.
+_EXTRA_SLOTS: Final = {"playback": 1, "endpoints": 63, "destinations": 31, "sources": 31}
 # Independent steps run in parallel even on the smallest machine. Light steps cost almost nothing.
 _MIN_SLOTS: Final = {"steps": 2, "light_steps": 8}
-# A worker of the first queue also serves the second, with slots of its own: copies of outputs,
-# segments made ahead of a player, and steps that must never wait for a heavy one.
-_COMPANION_QUEUES: Final = {"io": "destinations", "playback": "ahead", "steps": "light_steps"}
+# A worker of the first queue also serves the others, with slots of their own: copies of outputs,
+# segments made ahead of a player, downloads of sources, and steps that must never wait for a heavy
+# one.
+_COMPANION_QUEUES: Final = {
+    "io": ("destinations",),
+    "playback": ("ahead", "sources"),
+    "steps": ("light_steps",),
+}
 
-RESERVED_SLOTS: Final = {"render": 1, "playback": 1, "endpoints": 8, "destinations": 8}
+RESERVED_SLOTS: Final = {
+    "render": 1,
+    "playback": 1,
+    "endpoints": 8,
+    "destinations": 8,
+    "sources": 8,
+}
 """A page that never gets ready, or a silent server, must not keep other organizations waiting."""
 
 
@@ -32,7 +44,7 @@ def worker_pools(queues: list[str], *, concurrency: int, slots: int) -> list[Wor
         pools = [WorkerPool(tuple(queues), concurrency, RESERVED_SLOTS.get(queues[0], 0))]
     else:
         pools += [_dedicated_pool(queue, slots) for queue in heavy]
-    companions = [_COMPANION_QUEUES[queue] for queue in queues if queue in _COMPANION_QUEUES]
+    companions = [other for queue in queues for other in _COMPANION_QUEUES.get(queue, ())]
     return pools + [_dedicated_pool(queue, slots) for queue in companions]
 
 

@@ -23,6 +23,7 @@ def test_each_heavy_queue_has_its_own_pool() -> None:
         WorkerPool(("files",), 3),
         WorkerPool(("playback",), 4, reserved=1),
         WorkerPool(("ahead",), 3),
+        WorkerPool(("sources",), 34, reserved=8),
     ]
 
 
@@ -35,10 +36,11 @@ def test_at_least_two_steps_run_side_by_side_and_light_ones_apart_from_heavy_one
     assert WorkerPool(("steps",), 4) in worker_pools(["speech", "steps"], concurrency=1, slots=4)
 
 
-def test_prefetch_jobs_have_a_pool_of_their_own() -> None:
+def test_prefetch_jobs_and_downloads_have_pools_of_their_own() -> None:
     assert worker_pools(["playback"], concurrency=7, slots=2) == [
         WorkerPool(("playback",), 7, reserved=1),
         WorkerPool(("ahead",), 2),
+        WorkerPool(("sources",), 33, reserved=8),
     ]
 
 
