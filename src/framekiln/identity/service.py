@@ -48,6 +48,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class CallerCache:
     """Recently checked callers, by the hash of their key. Failures are not cached."""
 
+    generation: int = 0
+    """Counts how often it was cleared: what was read in an earlier generation may be outdated."""
     _checked: dict[str, tuple[datetime, Caller]] = field(default_factory=dict)
 
     def get(self, key_hash: str, *, now: datetime) -> Caller | None:
@@ -58,14 +60,17 @@ class CallerCache:
             return None
         return caller
 
-    def put(self, key_hash: str, caller: Caller, *, now: datetime) -> None:
-        """Cache a caller; a full cache is emptied instead of growing."""
+    def put(self, key_hash: str, caller: Caller, *, now: datetime, generation: int) -> None:
+        """Cache a caller that was read in this generation; a full cache is emptied first."""
+        if generation != self.generation:
+            return
         if len(self._checked) >= CACHE_SIZE:
             self._checked.clear()
         self._checked[key_hash] = (now, caller)
 
     def clear(self) -> None:
-        """Remove all entries."""
+        """Remove all entries, and ignore what was read before."""
+        self.generation += 1
         self._checked.clear()
 
 
@@ -89,9 +94,10 @@ class Identity:
         recent = self._recent.get(key_hash, now=now)
         if recent is not None:
             return recent
+        generation = self._recent.generation
         found = await self._check(parts.key_id, key_hash)
         caller = Caller(organization=found.organization, api_key=found.key)
-        self._recent.put(key_hash, caller, now=now)
+        self._recent.put(key_hash, caller, now=now, generation=generation)
         await self._touch(found.key, now)
         return caller
 

@@ -132,12 +132,13 @@ class Sessions:
         recent = self._recent.get(token_hash, now=now)
         if recent is not None:
             return recent
+        generation = self._recent.generation
         async with self._database.connection() as connection:
             found = await user_store.find_session(connection, token_hash, now=now)
         if found is None:
             raise _ended()
         caller = Caller(organization=found.organization, user=found.user, role=found.role)
-        self._recent.put(token_hash, caller, now=now)
+        self._recent.put(token_hash, caller, now=now, generation=generation)
         await self._extend(token_hash, found.expires_at, now=now)
         return caller
 
