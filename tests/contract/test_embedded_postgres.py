@@ -14,9 +14,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from framekiln.db import embedded
+from framekiln.cli.database import CONNECTIONS_OF_API, embedded_postgres
+from framekiln.db import embedded, pool
 from framekiln.db.embedded import EmbeddedPostgres, PostgresMissing, socket_folder
+from framekiln.jobs import queue
 from framekiln.kit.processes import ChildProcess, Program, processes_in_folder
+from framekiln.settings import Settings
 from tests.support.memory_folder import new_database_folder
 from tests.support.timeouts import TIMEOUT_S
 
@@ -82,7 +85,12 @@ def start(postgres: EmbeddedPostgres) -> subprocess.Popen[bytes]:
 
 @asynccontextmanager
 async def running(folder: Path) -> AsyncIterator[EmbeddedPostgres]:
-    postgres = EmbeddedPostgres(folder)
+    async with started(EmbeddedPostgres(folder)) as postgres:
+        yield postgres
+
+
+@asynccontextmanager
+async def started(postgres: EmbeddedPostgres) -> AsyncIterator[EmbeddedPostgres]:
     await postgres.prepare()
     program = Program(
         "postgres",
@@ -220,6 +228,13 @@ async def test_an_unreadable_parent_folder_keeps_its_mode(open_folder: Path) -> 
         await write_note(postgres, "inside")
         assert await read_notes(postgres) == ["inside"]
     assert mode_of(closed) == 0o700
+
+
+async def test_each_more_api_process_has_connections_of_its_own(open_folder: Path) -> None:
+    assert pool.MAX_CONNECTIONS + queue.MAX_CONNECTIONS + 1 == CONNECTIONS_OF_API
+    settings = Settings(data=open_folder, api_processes=64)
+    async with started(embedded_postgres(settings)) as postgres:
+        assert int(await show(postgres, "max_connections")) == 100 + 63 * CONNECTIONS_OF_API
 
 
 async def test_interrupted_creation_starts_over(open_folder: Path) -> None:

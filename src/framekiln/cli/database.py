@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 _DATABASE_ENDS_WITHIN_S = 60
 _FIRST_START_WITHIN_S = 60
 _RUNNING_ANSWERS_WITHIN_S = 5
+# One api process and the three workers of `serve` use up to 63; the rest is for commands.
+_CONNECTIONS = 100
+CONNECTIONS_OF_API = 11
+"""What an api process uses at most: for requests, for the queue, and one that listens."""
 
 
 class DatabaseOutdated(Unavailable):
@@ -118,7 +122,11 @@ async def open_services(
 
 def embedded_postgres(settings: Settings) -> EmbeddedPostgres:
     """Return the database of the data folder."""
-    return EmbeddedPostgres(settings.data / "pg", account_of(settings))
+    return EmbeddedPostgres(
+        settings.data / "pg",
+        account_of(settings),
+        max_connections=_CONNECTIONS + CONNECTIONS_OF_API * (settings.api_processes - 1),
+    )
 
 
 def running_conninfo(settings: Settings) -> str:

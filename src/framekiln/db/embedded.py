@@ -54,7 +54,6 @@ _SERVER_SETTINGS = {
     "listen_addresses": "",
     "cluster_name": DATABASE,
     "shared_buffers": "64MB",
-    "max_connections": "100",
     "fsync": "on",
     "synchronous_commit": "on",
     "jit": "off",  # costs more than our short queries take
@@ -85,8 +84,11 @@ class PostgresFailed(Unavailable):
 class EmbeddedPostgres:
     """A private Postgres cluster under `folder`."""
 
-    def __init__(self, folder: Path, client: Account | None = None) -> None:
+    def __init__(
+        self, folder: Path, client: Account | None = None, *, max_connections: int = 100
+    ) -> None:
         self._folder = folder
+        self._max_connections = max_connections
         self._cluster = folder / "data"
         self._sockets = socket_folder(folder)
         self._password_file = folder / "service.pgpass"
@@ -132,6 +134,7 @@ class EmbeddedPostgres:
         assert self._prefix is not None, "prepare() comes first"
         settings = {
             **_SERVER_SETTINGS,
+            "max_connections": str(self._max_connections),
             "unix_socket_directories": str(self._sockets),
             "hba_file": str(self._access_file),
         }
