@@ -1,7 +1,7 @@
 """Composes frames of a page from the drawings of its layers."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import floor, sqrt
 from typing import Final
@@ -196,7 +196,7 @@ class FrameComposer:
             for other in rects[at + 1 :]
         ):
             return [
-                PictureItem((part.key, opacity), part.placed, part.opacity * opacity)
+                replace(part, key=(part.key, opacity), opacity=part.opacity * opacity)
                 for part in parts
                 if isinstance(part, PictureItem)
             ]
