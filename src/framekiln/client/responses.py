@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, Any, Final
@@ -119,10 +119,16 @@ def is_last_event(name: str, data: str, on_fraction: OnFraction) -> bool:
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Yield a file to write to; it appears at `path` when the block ends without an error."""
-    with NamedTemporaryFile(dir=path.absolute().parent, prefix=f".{path.name}.") as beside:
-        yield beside
-        beside.flush()
-        whole = Path(f"{beside.name}.whole")
-        whole.hardlink_to(beside.name)
-        whole.chmod(0o644)
-        whole.replace(path)
+    folder = path.absolute().parent
+    with NamedTemporaryFile(dir=folder, prefix=f".{path.name}.", delete=False) as beside:
+        whole = Path(beside.name)
+        try:
+            yield beside
+            beside.flush()
+            # File systems without permissions refuse it.
+            with suppress(PermissionError):
+                whole.chmod(0o644)
+            whole.replace(path)
+        except BaseException:
+            whole.unlink(missing_ok=True)
+            raise
