@@ -55,6 +55,7 @@ from framekiln.renders.worker import RenderWorker
 from framekiln.settings import Settings
 from framekiln.speech.configuration import SpeechSettings
 from framekiln.storage.blob_store import BlobStore, open_blob_store
+from framekiln.storage.deletions import BlobDeletions
 from framekiln.transcripts.service import Transcripts
 from framekiln.transcripts.worker import TranscriptWorker
 from framekiln.videos.bulks.model import Bulk
@@ -80,6 +81,7 @@ class Services:
     notifications: Notifications
     jobs: JobQueue
     blobs: BlobStore
+    blob_deletions: BlobDeletions
     identity: Identity
     users: Users
     sessions: Sessions
@@ -211,6 +213,7 @@ class Services:
                 notifications=notifications,
                 jobs=jobs,
                 blobs=blobs,
+                blob_deletions=BlobDeletions(database, blobs),
                 identity=people.identity,
                 users=people.users,
                 sessions=people.sessions,

@@ -20,6 +20,7 @@ from framekiln.kit.fetch import GuardedFetcher
 from framekiln.kit.ids import OrganizationId, new_uuid
 from framekiln.quotas.service import Quotas
 from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
+from framekiln.storage.deletions import BlobDeletions
 
 RETENTION: Final = timedelta(hours=1)
 # A slow server may take all places of an organization, and nobody else's: jobs end long before the
@@ -47,6 +48,7 @@ class Ingest:
         self._blobs = blobs
         self._fetcher = fetcher
         self._clock = clock
+        self._deletions = BlobDeletions(database, blobs)
         self._locks = locks
         self._places = FairPlaces(_DOWNLOADS_AT_A_TIME, most_of_owner=_OF_AN_ORGANIZATION)
 
@@ -69,8 +71,8 @@ class Ingest:
             keys = await ingested_asset_store.delete_expired(
                 connection, now=self._clock.now(), limit=_REMOVED_AT_A_TIME
             )
-        for key in keys:
-            await self._blobs.delete(key)
+            await self._deletions.add(connection, *keys)
+        await self._deletions.run(*keys)
         return len(keys)
 
     async def find(self, organization_id: OrganizationId, url: str) -> IngestedAsset | None:

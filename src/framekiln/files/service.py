@@ -59,6 +59,7 @@ from framekiln.media.task_names import MUX_TRACKS_TASK
 from framekiln.quotas.model import Quota
 from framekiln.quotas.service import Quotas
 from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.deletions import BlobDeletions
 from framekiln.storage.errors import StorageUnavailable
 
 log = structlog.get_logger(__name__)
@@ -91,6 +92,7 @@ class Files:
         self._blobs = blobs
         self._notifications = notifications
         self._clock = clock
+        self._deletions = BlobDeletions(database, blobs)
 
     async def create(self, caller: Caller, new: NewFile) -> tuple[File, bool]:
         """Register a file, or find the same one; return it and whether it is new."""
@@ -275,14 +277,16 @@ class Files:
 
     async def delete(self, organization_id: OrganizationId, file_id: FileId) -> None:
         """Delete a file and everything stored for it; a worker that processes it notices."""
+        blobs = f"{file_prefix(organization_id, file_id)}/"
         async with self._database.transaction() as connection:
             if not await store.delete(connection, organization_id, file_id):
                 raise file_not_found(file_id)
+            await self._deletions.add(connection, blobs)
             await record(
                 connection, organization_id, "file.deleted", resource=file_id, now=self._clock.now()
             )
             await notify(connection, progress_topic(file_id))
-        await self._blobs.delete_prefix(file_prefix(organization_id, file_id))
+        await self._deletions.run(blobs)
 
     async def remove_expired(self) -> int:
         """Delete the content of expired files; return how many. One that fails is logged."""

@@ -37,6 +37,7 @@ from framekiln.renders.output import OutputFormat, output_as_json
 from framekiln.renders.part_cache_store import CachedPart
 from framekiln.renders.worker import RenderWorker
 from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.deletions import BlobDeletions
 from framekiln.storage.errors import BlobNotFound
 
 log = structlog.get_logger(__name__)
@@ -102,6 +103,7 @@ class PartCache:
 
     async def evict_unused(self) -> int:
         """Delete expired parts, and those above the limit; return how many."""
+        deletions = BlobDeletions(self.database, self.blobs)
         async with self.database.transaction() as connection:
             keys = await part_cache_store.delete_unused(
                 connection,
@@ -109,8 +111,8 @@ class PartCache:
                 max_bytes=self.max_bytes,
                 limit=_DELETED_AT_A_TIME,
             )
-        for key in keys:
-            await self.blobs.delete(key)
+            await deletions.add(connection, *keys)
+        await deletions.run(*keys)
         return len(keys)
 
     async def _copy(self, part: CachedPart, to_key: str) -> bool:

@@ -44,6 +44,7 @@ from framekiln.renders.model import (
 from framekiln.renders.output import FilmFormat, OutputFormat
 from framekiln.renders.slice_state import RenderSlice
 from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
+from framekiln.storage.deletions import BlobDeletions
 
 WriteWithRender = Callable[[Connection, Render], Awaitable[None]]
 
@@ -74,6 +75,7 @@ class Renders:
         self._clock = clock
         self._events = events
         self._quotas = quotas
+        self._deletions = BlobDeletions(database, blobs)
 
     async def create(
         self,
@@ -230,7 +232,7 @@ class Renders:
         """
         current = await store.lock(connection, render.id)
         if current is None or current.status.is_terminal:
-            await store.delete(connection, render.id)
+            await self._delete_row(connection, render)
             return True
         now = self._clock.now()
         await store.fail(connection, render.id, CANCELLED, now=now)
@@ -239,8 +241,12 @@ class Renders:
         return False
 
     async def delete_blobs(self, render: Render) -> None:
-        """Delete all blobs of a render."""
-        await self._blobs.delete_prefix(render_prefix(render.organization_id, render.id))
+        """Delete all blobs of a render whose row is gone."""
+        await self._deletions.run(_blobs_of(render))
+
+    async def _delete_row(self, connection: Connection, render: Render) -> None:
+        await store.delete(connection, render.id)
+        await self._deletions.add(connection, _blobs_of(render))
 
     async def slices(self, render_id: RenderId) -> list[RenderSlice]:
         """Return all slices with their progress, in order."""
@@ -277,7 +283,7 @@ class Renders:
                     f"render {render_id} is {current.status}; it can be deleted when it has ended",
                     status=current.status,
                 )
-            await store.delete(connection, render_id)
+            await self._delete_row(connection, render)
             await record(
                 connection,
                 organization_id,
@@ -293,8 +299,9 @@ class Renders:
             expired = await store.delete_expired(
                 connection, now=self._clock.now(), limit=_DELETED_AT_A_TIME
             )
-        for render in expired:
-            await self.delete_blobs(render)
+            paths = [_blobs_of(render) for render in expired]
+            await self._deletions.add(connection, *paths)
+        await self._deletions.run(*paths)
         return len(expired)
 
     async def get(self, organization_id: OrganizationId, render_id: RenderId) -> Render:
@@ -324,6 +331,10 @@ class Renders:
         """Follow the progress of a render."""
         async with self._notifications.follow(progress_topic(render_id)) as follower:
             yield follower
+
+
+def _blobs_of(render: Render) -> str:
+    return f"{render_prefix(render.organization_id, render.id)}/"
 
 
 def _no_render(render_id: RenderId) -> RenderNotFound:

@@ -70,6 +70,7 @@ async def remove_expired(services: Services) -> None:
             "playback": services.playback.remove_unused,
             "part_cache": services.part_cache.evict_unused,
             "quotas": services.quotas.remove_old,
+            "blobs": services.blob_deletions.run_all,
             "bulks": services.v2.bulks.queue_running,
         }
     )

@@ -1,0 +1,69 @@
+"""Deletes blobs after their rows, also when the store fails or the process dies in between.
+
+The transaction that deletes the row also records which blobs are left (`add`). They are deleted
+right after it (`run`), and what fails then is tried again by the schedule (`run_all`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from framekiln.db.pool import Connection, Database
+from framekiln.kit.errors import Unavailable
+from framekiln.storage import deletion_store
+from framekiln.storage.blob_store import BlobStore
+
+_AT_A_TIME: Final = 500
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class BlobDeletions:
+    """Blobs to delete, by path: a key, or a prefix that ends with `/`."""
+
+    database: Database
+    blobs: BlobStore
+
+    async def add(self, connection: Connection, *paths: str) -> None:
+        """Record what to delete, in the transaction that deletes its rows."""
+        if paths:
+            await deletion_store.insert(connection, paths)
+
+    async def run(self, *paths: str) -> None:
+        """Delete recorded blobs; what fails stays recorded."""
+        try:
+            await self._delete(paths)
+        except Unavailable as error:
+            log.warning("storage.deletion_failed", reason=error.message)
+
+    async def run_all(self) -> None:
+        """Delete what earlier attempts left."""
+        async with self.database.connection() as connection:
+            paths = await deletion_store.list_next(connection, limit=_AT_A_TIME)
+        await self.run(*paths)
+
+    async def _delete(self, paths: Sequence[str]) -> None:
+        done: list[str] = []
+        try:
+            for path in paths:
+                await self._delete_path(path)
+                done.append(path)
+        finally:
+            if done:
+                async with self.database.connection() as connection:
+                    await deletion_store.delete(connection, done)
+
+    async def _delete_path(self, path: str) -> None:
+        try:
+            if path.endswith("/"):
+                await self.blobs.delete_prefix(path)
+            else:
+                await self.blobs.delete(path)
+        except Unavailable:
+            # Others go first next time: one that always fails must not stop them.
+            async with self.database.connection() as connection:
+                await deletion_store.count_attempt(connection, path)
+            raise
