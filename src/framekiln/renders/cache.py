@@ -46,6 +46,8 @@ RETENTION: Final = timedelta(days=1)
 MAX_BYTES: Final = 2 << 30
 """For each organization."""
 _DELETED_AT_A_TIME: Final = 500
+_COPIED_AT_A_TIME: Final = 16
+"""A film of hours has tens of thousands of slices."""
 _TOUCHED_EVERY: Final = timedelta(minutes=1)
 """Films of a bulk use the same parts many times a second; not each use is written down."""
 
@@ -85,12 +87,8 @@ class PartCache:
                 touched_before=now - _TOUCHED_EVERY,
             )
         parts = {key: found[digest] for key, digest in wanted.items() if digest in found}
-        copies = await asyncio.gather(*(self._copy(part, key) for key, part in parts.items()))
-        return {
-            key: part.record
-            for (key, part), is_copied in zip(parts.items(), copies, strict=True)
-            if is_copied
-        }
+        copied = await self._copy_each(parts)
+        return {key: part.record for key, part in parts.items() if key in copied}
 
     async def add(
         self, organization_id: OrganizationId, digest: str, *, key: str, record: dict[str, Any]
@@ -114,6 +112,24 @@ class PartCache:
             await deletions.add(connection, *keys)
         await deletions.run(*keys)
         return len(keys)
+
+    async def _copy_each(self, parts: Mapping[str, CachedPart]) -> set[str]:
+        """Copy parts to their keys; return the keys of those found. The first error ends all."""
+        waiting, copied = iter(parts.items()), set[str]()
+
+        async def copy_waiting() -> None:
+            for key, part in waiting:
+                if await self._copy(part, key):
+                    copied.add(key)
+
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for _ in range(_COPIED_AT_A_TIME):
+                    tasks.create_task(copy_waiting())
+        except ExceptionGroup as group:
+            # The queue retries the error itself.
+            raise group.exceptions[0] from None
+        return copied
 
     async def _copy(self, part: CachedPart, to_key: str) -> bool:
         try:
