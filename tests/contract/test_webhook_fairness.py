@@ -14,8 +14,10 @@ from uuid import UUID, uuid4
 import pytest
 
 from framekiln.db.pool import Database
+from framekiln.jobs.failures import DATABASE_TIMEOUT_S
 from framekiln.jobs.queue import JobQueue
 from framekiln.webhooks.stores.delivery import lock_resource
+from framekiln.webhooks.worker import OVERDUE_AFTER, SEND_TIMEOUT_S
 from tests.support.jobs import sweep_recovers, wait_for_blocked, wait_until, worker_ids
 from tests.support.receiver import NO_ANSWER, Answer, ReceivedRequest, Receiver
 from tests.support.timeouts import TIMEOUT_S
@@ -228,7 +230,7 @@ class TestDeadWorkers:
         stale = await webhooks.take(subscription, job_id=-1)
         await webhooks.run_sql("DELETE FROM procrastinate_jobs")
         async with webhooks.running_workers():
-            webhooks.clock.advance(timedelta(seconds=89))
+            webhooks.clock.advance(OVERDUE_AFTER - timedelta(seconds=1))
             assert await webhooks.worker.queue_due() == 0
             webhooks.clock.advance(timedelta(seconds=1))
             assert await webhooks.worker.queue_due() == 1
@@ -239,6 +241,17 @@ class TestDeadWorkers:
         detail = await webhooks.log.get(webhooks.organization_id, delivery.id)
         assert [attempt.number for attempt in detail.attempts] == [2]
 
+    async def test_a_delivery_that_is_recorded_as_late_as_possible_is_not_sent_twice(
+        self, webhooks: WebhookHarness, receiver: Receiver
+    ) -> None:
+        subscription = await webhooks.subscribe(receiver.url())
+        await webhooks.record_event()
+        sent = await webhooks.take(subscription, job_id=-1)
+        webhooks.clock.advance(timedelta(seconds=SEND_TIMEOUT_S + DATABASE_TIMEOUT_S))
+        assert await webhooks.worker.queue_due() == 0
+        await webhooks.finish(sent, status=200)
+        assert await webhooks.statuses(subscription) == ["delivered"]
+
     @pytest.mark.parametrize("status", [200, 500])
     async def test_a_worker_presumed_dead_changes_nothing(
         self, webhooks: WebhookHarness, receiver: Receiver, status: int
@@ -246,7 +259,7 @@ class TestDeadWorkers:
         subscription = await webhooks.subscribe(receiver.url())
         await webhooks.record_event()
         stale = await webhooks.take(subscription, job_id=-1)
-        webhooks.clock.advance(timedelta(seconds=90))
+        webhooks.clock.advance(OVERDUE_AFTER)
         await webhooks.worker.queue_due()
         current = await webhooks.take(subscription, job_id=-2)
         await webhooks.finish(stale, status=status)

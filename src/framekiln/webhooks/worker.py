@@ -10,6 +10,7 @@ from typing import Final
 import structlog
 
 from framekiln.db.pool import Connection, Database
+from framekiln.jobs.failures import DATABASE_TIMEOUT_S
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.webhooks.delivery_policy import (
@@ -35,8 +36,8 @@ from framekiln.webhooks.stores import subscription as subscription_store
 log = structlog.get_logger(__name__)
 
 SEND_TIMEOUT_S: Final = 30.0
-# Longer than sending and recording can take.
-_OVERDUE_AFTER: Final = timedelta(seconds=3 * SEND_TIMEOUT_S)
+OVERDUE_AFTER: Final = timedelta(seconds=SEND_TIMEOUT_S + DATABASE_TIMEOUT_S + 30)
+"""Longer than sending and recording can take: what is released earlier is sent twice."""
 _RETENTION: Final = timedelta(days=30)
 _MAX_SUBSCRIPTIONS_PER_TICK: Final = 100
 _MAX_REMOVED: Final = 1000
@@ -67,7 +68,7 @@ class WebhookWorker:
                 subscription_id,
                 job_id=job_id,
                 now=now,
-                overdue_at=now + _OVERDUE_AFTER,
+                overdue_at=now + OVERDUE_AFTER,
             )
             if taken is None:
                 return None
