@@ -123,11 +123,14 @@ class JoinRender:
         parts = await self.worker.finished_slices(render.id)
         result = await self._join(render, plan, parts, job.attempt)
         digest = joined_film_digest(render, parts)
-        await retry_while_database_down(
+        unused = [output_key(render, attempt=each) for each in range(1, job.attempt)]
+        if not await retry_while_database_down(
             lambda: self.worker.complete(render.id, result, film_digest=digest)
-        )
+        ):
+            unused = [result.output_key]
         assert render.sound_key is not None
-        for key in [render.sound_key, *(part.blob_key for part in parts)]:
+        # Includes the output of an attempt that died before it completed the render.
+        for key in [*unused, render.sound_key, *(part.blob_key for part in parts)]:
             await self.blobs.delete(key)
 
     async def _join(

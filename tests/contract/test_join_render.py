@@ -1,0 +1,101 @@
+"""The join of a render: which blobs it leaves when attempts die or come too late."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from framekiln.capture.page import FrameSize
+from framekiln.engine.film_plan import FilmPlan, cut_slices
+from framekiln.jobs.model import JobContext
+from framekiln.kit.confined.sandbox import strongest_sandbox
+from framekiln.kit.confined.warm_sandbox import WarmSandbox, open_sandbox_folders
+from framekiln.kit.ids import RenderId
+from framekiln.media.audio.mix import mix
+from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
+from framekiln.renders.handlers.media import JoinRender
+from framekiln.renders.model import Render, RenderResult, output_key, render_prefix
+from framekiln.timeline import Timeline
+from tests.support.app import AppHarness
+
+FPS = Fraction(30)
+PLAN = FilmPlan(FrameSize(64, 48), Timeline(FPS, 10))
+RECORD: dict[str, Any] = {
+    "fallback_reason": None,
+    "warnings": [],
+    "captured_frames": 10,
+    "grabbing": "frames",
+}
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A slice and its sound."""
+    folder = tmp_path_factory.mktemp("parts")
+    with FilmEncoder(folder / "slice.mp4", VideoSettings(64, 48, FPS)) as encoder:
+        for _ in range(10):
+            encoder.write(encoder.buffer())
+    mix([], 10_000 / FPS, folder / "sound.mp4")
+    return folder / "slice.mp4", folder / "sound.mp4"
+
+
+@pytest.fixture
+async def render(app: AppHarness, parts: tuple[Path, Path]) -> Render:
+    """A render that has all its parts."""
+    services, work = app.services, app.services.render_worker
+    render_id = RenderId(UUID(await app.create(html="<p>x")))
+    started = await work.start(render_id, job_id=1, attempt=1)
+    assert started is not None
+    await work.save_plan(started, PLAN, cut_slices(PLAN.timeline))
+    taken = await work.take_slice(started, job_id=1, after=None)
+    assert taken is not None
+    keys = [f"{prefix_of(started)}/{path.name}" for path in parts]
+    for key, path in zip(keys, parts, strict=True):
+        await services.blobs.put_file(key, path)
+    assert await work.finish_slice(taken, blob_key=keys[0], record=RECORD)
+    assert await work.finish_sound(render_id, blob_key=keys[1])
+    ready = await work.get(render_id)
+    assert ready is not None
+    return ready
+
+
+def prefix_of(render: Render) -> str:
+    return render_prefix(render.organization_id, render.id)
+
+
+async def names(app: AppHarness, render: Render) -> set[str]:
+    blobs = app.services.blobs.list(prefix_of(render))
+    return {each.key.rpartition("/")[2] async for each in blobs}
+
+
+async def join(app: AppHarness, render: Render, *, attempt: int) -> None:
+    """Join a render, as a worker does that has found it not ended."""
+    services = app.services
+    job = JobContext(1, "render.join", {"render_id": str(render.id)}, attempt=attempt)
+    with open_sandbox_folders() as folders:
+        sandbox = WarmSandbox(strongest_sandbox(), folders, [])
+        handler = JoinRender(services.render_worker, services.blobs, sandbox)
+        await handler._make(render, PLAN, job)
+
+
+async def test_an_attempt_that_died_at_the_last_moment_leaves_no_output(
+    app: AppHarness, render: Render
+) -> None:
+    await app.services.blobs.put(output_key(render, attempt=1), b"nobody knows of it")
+    await join(app, render, attempt=2)
+    assert await names(app, render) == {"composition.html", "output-2.mp4"}
+    assert len(await app.output(await app.info(str(render.id)))) > 1000
+
+
+async def test_an_attempt_that_comes_too_late_leaves_no_output(
+    app: AppHarness, render: Render
+) -> None:
+    key = output_key(render, attempt=1)
+    await app.services.blobs.put(key, b"film")
+    made = RenderResult(64, 48, FPS, 333, key, byte_size=4, record={})
+    assert await app.services.render_worker.complete(render.id, made)
+    await join(app, render, attempt=2)
+    assert await names(app, render) == {"composition.html", "output-1.mp4"}
+    assert await app.output(await app.info(str(render.id))) == b"film"
