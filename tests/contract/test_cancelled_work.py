@@ -15,13 +15,11 @@ from PIL import Image
 from structlog.testing import capture_logs
 
 from framekiln.capture.browser import Browser
-from framekiln.capture.page import FrameSize
 from framekiln.engine.film_order import FilmOrder
-from framekiln.engine.film_plan import FilmPlan, cut_slices
 from framekiln.jobs.model import JobContext
 from framekiln.jobs.progress import ProgressReporter
 from framekiln.kit.cancellation import WorkCancelled
-from framekiln.kit.ids import FileId, RenderId
+from framekiln.kit.ids import FileId
 from framekiln.media.audio.mix import AudioClip, mix
 from framekiln.media.captions import read_captions
 from framekiln.media.decode.video_decoder import VideoDecoder
@@ -32,22 +30,19 @@ from framekiln.media.source_session import SourceSession
 from framekiln.renders.model import Render
 from framekiln.renders.slice_worker import SliceWorker, SliceWorkerServices
 from framekiln.renders.worker import SliceProgress
-from framekiln.timeline import Timeline
 from framekiln.worker.loop import run_worker
 from framekiln.worker.media_handlers import render_cache
 from tests.support.app import AppHarness
 from tests.support.cancelled import outcome_when_cancelled
 from tests.support.clips import Clip, make_clip
 from tests.support.jobs import is_empty, wait_for_blocked, wait_until
+from tests.support.planned_renders import ASKED, FPS, SHORT, discard, has_sound, planned, render_of
 from tests.support.timeouts import FILM_LIMITS
 from tests.support.uploads import FILES, blob_names, upload_file
 
-FPS = Fraction(30)
 HOURS_MS = 6 * 3600 * 1000
-ASKED = {"width": 64, "height": 36, "fps": 30}
 CLIP = Clip(width=64, height=48, duration_s=Fraction(1))
 SLICE_FRAMES = 60 * 60
-SHORT = {"html": "<p>x", **ASKED, "duration_ms": 100}
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +109,7 @@ async def assert_stops(work: Callable[[], Any]) -> None:
 
 
 class TestDeletedRenders:
-    """The only slot is free again for the next render, long before the work would have ended."""
+    """The slot is free again for the next render, long before the work would have ended."""
 
     async def test_deletion_stops_the_capture(self, app: AppHarness) -> None:
         asked = {"width": 1280, "height": 720, "fps": 60}
@@ -274,31 +269,6 @@ async def working(app: AppHarness, *queues: str) -> AsyncIterator[None]:
         await asyncio.wait([task])
 
 
-async def planned(app: AppHarness, duration_ms: int) -> Render:
-    """Return a render that was planned, so that its sound waits to be mixed."""
-    render = await render_of(app, await app.create(**SHORT))
-    for job in await app.services.jobs.list_jobs(kind="render.film"):
-        await app.services.jobs.cancel(job.job_id)
-    timeline = Timeline.lasting(duration_ms, FPS)
-    plan = FilmPlan(FrameSize(64, 36), timeline)
-    slices = cut_slices(timeline, HOURS_MS)
-    await app.services.render_worker.save_plan(render, plan, slices)
-    for job in await app.services.jobs.list_jobs(kind="render.film"):
-        await app.services.jobs.cancel(job.job_id)
-    return render
-
-
-async def render_of(app: AppHarness, render_id: str) -> Render:
-    found = await app.services.render_worker.get(RenderId(UUID(render_id)))
-    assert found is not None
-    return found
-
-
-async def discard(app: AppHarness, render: Render) -> None:
-    async with app.services.database.transaction() as connection:
-        assert not await app.services.renders.discard(connection, render)
-
-
 async def frames_done(app: AppHarness, render: Render) -> int:
     async with app.services.database.connection() as connection:
         cursor = await connection.execute(
@@ -321,8 +291,3 @@ async def is_rendering(app: AppHarness, render: Render) -> bool:
 
 async def is_mixing(folder: Path) -> bool:
     return any(folder.glob("framekiln-sound-*/*"))  # noqa: ASYNC240 - one small folder
-
-
-async def has_sound(app: AppHarness, render: Render) -> bool:
-    found = await app.services.render_worker.get(render.id)
-    return found is not None and found.sound_key is not None

@@ -15,6 +15,9 @@ JOIN_RENDER: Final = "render.join"
 REDACT_FILE: Final = "render.redact"
 FILM_QUEUE: Final = "render"
 MEDIA_QUEUE: Final = "media"
+SOUND_QUEUE: Final = "sound"
+"""A mix decodes for minutes and waits for sources, so it takes no slot of webhooks and joins. Older
+versions queued it with them; such jobs run there."""
 REDACT_QUEUE: Final = "files"
 """A redaction takes as long as splitting a file, so it shares that queue."""
 
@@ -34,7 +37,7 @@ def film_job(
 
 def sound_job(render: Render) -> NewJob:
     """Return the job that mixes a render's sound."""
-    return NewJob(kind=MIX_SOUND, args=_args_of(render), queue=MEDIA_QUEUE)
+    return NewJob(kind=MIX_SOUND, args=_args_of(render), queue=SOUND_QUEUE)
 
 
 def join_job(render: Render) -> NewJob:

@@ -14,13 +14,15 @@ HEAVY_QUEUES: Final = frozenset({"files", "speech", "playback", "steps", "endpoi
 # A player waits for a segment. A request to an endpoint, a copy of an output and a
 # download are mostly waiting.
 _EXTRA_SLOTS: Final = {"playback": 1, "endpoints": 63, "destinations": 31, "sources": 31}
-# Independent steps run in parallel even on the smallest machine. Light steps cost almost nothing.
-_MIN_SLOTS: Final = {"steps": 2, "light_steps": 8}
+# Independent steps, and mixes, run in parallel even on the smallest machine. Light steps cost
+# almost nothing.
+_MIN_SLOTS: Final = {"steps": 2, "light_steps": 8, "sound": 2}
 # A worker of the first queue also serves the others, with slots of their own: copies of outputs,
-# segments made ahead of a player, downloads of sources, and steps that must never wait for a heavy
-# one.
+# mixes of sound, segments made ahead of a player, downloads of sources, and steps that must never
+# wait for a heavy one.
 _COMPANION_QUEUES: Final = {
     "io": ("destinations",),
+    "media": ("sound",),
     "playback": ("ahead", "sources"),
     "steps": ("light_steps",),
 }
@@ -31,6 +33,7 @@ RESERVED_SLOTS: Final = {
     "endpoints": 8,
     "destinations": 8,
     "sources": 8,
+    "sound": 1,
 }
 """A page that never gets ready, or a silent server, must not keep other organizations waiting."""
 

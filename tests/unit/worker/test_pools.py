@@ -14,6 +14,14 @@ def test_light_queues_share_a_pool_and_heavy_ones_do_not() -> None:
     ]
 
 
+def test_sound_is_mixed_beside_the_light_queues() -> None:
+    assert worker_pools(["control", "media"], concurrency=20, slots=1) == [
+        WorkerPool(("control", "media"), 20),
+        WorkerPool(("sound",), 2, reserved=1),
+    ]
+    assert WorkerPool(("sound",), 4, reserved=1) in worker_pools(["media"], concurrency=1, slots=4)
+
+
 def test_a_single_queue_gets_the_requested_concurrency() -> None:
     assert worker_pools(["files"], concurrency=7, slots=2) == [WorkerPool(("files",), 7)]
 

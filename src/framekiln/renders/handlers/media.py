@@ -1,9 +1,8 @@
 """Jobs: mix the sound of a render; join its slices and sound into the output."""
 
 import asyncio
-import os
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
@@ -33,7 +32,6 @@ from framekiln.renders.worker import (
 from framekiln.storage.blob_store import BlobStore
 
 _READABLE_FOLDER: Final = 0o755
-_MIXES_AT_ONCE: Final = max(2, (os.cpu_count() or 1) // 2)
 
 
 @dataclass(frozen=True)
@@ -44,8 +42,6 @@ class MixSound:
     blobs: BlobStore
     sources: AssetSources
     cache: RenderCache
-    mixes: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MIXES_AT_ONCE))
-    """Each mix has a confined child; its queue has far more slots than there are cores."""
 
     async def __call__(self, job: JobContext) -> None:
         """Mix the audio clips of the plan into one track."""
@@ -83,17 +79,16 @@ class MixSound:
                 assets = SiteAssets(await fetch_site(render, self.blobs, folder), assets)
             path = folder / "sound.mp4"
             tracked = TrackedAssets(assets)
-            async with self.mixes:
-                with children_of(str(render.organization_id)):
-                    await run_cancellable(
-                        mix_audio,
-                        plan.audio_clips,
-                        plan.timeline,
-                        tracked,
-                        path,
-                        mastering=plan.mastering,
-                        settings=plan.sound_settings,
-                    )
+            with children_of(str(render.organization_id)):
+                await run_cancellable(
+                    mix_audio,
+                    plan.audio_clips,
+                    plan.timeline,
+                    tracked,
+                    path,
+                    mastering=plan.mastering,
+                    settings=plan.sound_settings,
+                )
             await self.blobs.put_file(key, path)
             for source, digest in plan.sound_sources.items():
                 if await run_cancellable(tracked.digest, source) != digest:
