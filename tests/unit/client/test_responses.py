@@ -37,8 +37,13 @@ def test_others_can_read_a_download(tmp_path: Path) -> None:
 def test_a_download_that_fails_leaves_the_older_file(tmp_path: Path) -> None:
     target = tmp_path / "film.mp4"
     target.write_bytes(b"an older one")
-    with pytest.raises(ConnectionError), whole_file(target) as file:
-        file.write(b"fi")
-        raise ConnectionError
+
+    def fail() -> None:
+        with whole_file(target) as file:
+            file.write(b"fi")
+            raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        fail()
     assert target.read_bytes() == b"an older one"
     assert list(tmp_path.iterdir()) == [target]

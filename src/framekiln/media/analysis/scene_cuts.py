@@ -66,7 +66,8 @@ def scene_cuts_task(
 
     Returns the first cuts, `most` at most, and the number of all: there may be one at each frame.
     """
-    cuts, cut_count = [], 0
+    cuts: list[dict[str, Any]] = []
+    cut_count = 0
     found = find_scene_cuts(
         Path(args["source"]),
         threshold=args["threshold"],
