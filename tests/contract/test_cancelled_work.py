@@ -94,7 +94,9 @@ class TestLoops:
     async def test_joining_slices_stops(self, clip: Path, tmp_path: Path, container: str) -> None:
         out = tmp_path / f"film.{container}"
         slice_ = clip if container == "mp4" else make_clip(tmp_path / "slice.mkv", CLIP)
-        await assert_stops(lambda: assemble([slice_], clip, out, container=container, fps=FPS))
+        await assert_stops(
+            lambda: assemble([slice_], clip, out, container=container, fps=FPS, frame_count=30)
+        )
 
     async def test_encoding_stops(self, tmp_path: Path) -> None:
         def encode() -> None:

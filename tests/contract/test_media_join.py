@@ -14,8 +14,10 @@ from av.audio.frame import AudioFrame
 from framekiln.kit.confined.run import run_in_sandbox
 from framekiln.kit.confined.sandbox import Isolation, Sandbox, strongest_sandbox
 from framekiln.media.audio.mix import AudioClip, mix
+from framekiln.media.audio.mix_settings import AudioSettings
 from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
-from framekiln.media.errors import SlicesDiffer
+from framekiln.media.errors import FramesMissing, SlicesDiffer
+from framekiln.media.film_containers import FILM_CONTAINERS
 from framekiln.media.remux.assemble import assemble
 from framekiln.media.remux.confined_join import join_order
 from framekiln.media.remux.join import join_mp4
@@ -76,8 +78,8 @@ async def test_a_confined_child_writes_the_same_bytes(
     blob = tmp_path / "blob"
     blob.hardlink_to(slices[0])
     here, confined = tmp_path / "here", work / "film"
-    assemble(slices, sound, here, container="mp4", fps=NTSC)
-    order = join_order(slices, sound, confined, container="mp4", fps=NTSC)
+    assemble(slices, sound, here, container="mp4", fps=NTSC, frame_count=75)
+    order = join_order(slices, sound, confined, container="mp4", fps=NTSC, frame_count=75)
     await run_in_sandbox(sandbox, order)
     assert confined.read_bytes() == here.read_bytes()
     # Where children can reach the modes of their sources, they get copies.
@@ -150,6 +152,26 @@ def test_slices_of_other_settings_are_refused(tmp_path: Path) -> None:
         encoder.write(encoder.buffer())
     with pytest.raises(SlicesDiffer, match=r"b\.mp4 was encoded with other settings than a\.mp4"):
         join_mp4([first, other], None, tmp_path / "film.mp4")
+
+
+@pytest.mark.parametrize("container", ["mp4", "webm", "mov"])
+def test_a_film_with_other_frames_than_planned_is_refused(tmp_path: Path, container: str) -> None:
+    fps, sound, slices = Fraction(25), tmp_path / "sound.mp4", []
+    kind = FILM_CONTAINERS[container]
+    mix([], 400, sound, settings=AudioSettings(coding=kind.audio))
+    for number in range(2):
+        slices.append(tmp_path / f"{number}.mp4")
+        settings = VideoSettings(WIDTH, HEIGHT, fps, coding=kind.video)
+        with FilmEncoder(slices[-1], settings) as encoder:
+            for _ in range(5):
+                pixels = encoder.buffer()
+                pixels[...] = 255
+                encoder.write(pixels)
+    out = tmp_path / f"film.{container}"
+    assemble(slices, sound, out, container=container, fps=fps, frame_count=10)
+    with pytest.raises(FramesMissing, match="10 frames instead of 11") as error:
+        assemble(slices, sound, out, container=container, fps=fps, frame_count=11)
+    assert error.value.retryable
 
 
 def test_sound_stays_in_sync_over_many_slices(tmp_path: Path) -> None:

@@ -245,7 +245,14 @@ class _FilmJob:
         layers = self._order.layers
         container = self._order.container if layers is None else layers.extension.value
         join = _assemble_confined if renderer.has_copied else assemble
-        join(slices, sound, path, container=container, fps=timeline.fps)
+        join(
+            slices,
+            sound,
+            path,
+            container=container,
+            fps=timeline.fps,
+            frame_count=timeline.frame_count,
+        )
         return film
 
     def _film(self, renderer: FilmRenderer, slice_: FilmSlice) -> Path:
@@ -256,7 +263,13 @@ class _FilmJob:
 
 
 def _assemble_confined(
-    slices: Sequence[Path], sound: Path, out: Path, *, container: str, fps: Fraction
+    slices: Sequence[Path],
+    sound: Path,
+    out: Path,
+    *,
+    container: str,
+    fps: Fraction,
+    frame_count: int,
 ) -> None:
     """Do what `assemble` does, in a confined child; slices and sound are moved."""
     with open_job_folders("join") as place:
@@ -266,6 +279,8 @@ def _assemble_confined(
             # The child may be another user.
             path.chmod(READABLE_BY_ALL)
         film = place.folder / "film"
-        order = join_order(moved[:-1], moved[-1], film, container=container, fps=fps)
+        order = join_order(
+            moved[:-1], moved[-1], film, container=container, fps=fps, frame_count=frame_count
+        )
         asyncio.run(run_in_sandbox(strongest_sandbox(), order))
         shutil.copyfile(film, out)

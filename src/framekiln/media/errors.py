@@ -19,3 +19,10 @@ class SlicesDiffer(FramekilnError):
     """Slices of one film were encoded with different settings and cannot be joined."""
 
     code = "slices_differ"
+
+
+class FramesMissing(FramekilnError):
+    """The slices of a film have other frames than its plan; a retry reads them again."""
+
+    code = "frames_missing"
+    retryable = True

@@ -13,22 +13,36 @@ from framekiln.kit.cancellation import check_cancelled
 from framekiln.media.audio.decoder import RATE_HZ
 from framekiln.media.container import has_alpha_track
 from framekiln.media.encode.gif import write_gif
-from framekiln.media.errors import SlicesDiffer
+from framekiln.media.errors import FramesMissing, SlicesDiffer
 from framekiln.media.film_containers import FILM_CONTAINERS
 from framekiln.media.remux.join import TimedPacket, audio_packets, join_mp4
 
 
 def assemble(
-    slices: Sequence[Path], sound: Path, out: Path, *, container: str, fps: Fraction
+    slices: Sequence[Path],
+    sound: Path,
+    out: Path,
+    *,
+    container: str,
+    fps: Fraction,
+    frame_count: int,
 ) -> None:
-    """Write the film to `out`; `container` is a key of `FILM_CONTAINERS`. A GIF has no audio."""
+    """Write the film to `out`; `container` is a key of `FILM_CONTAINERS`.
+
+    A GIF has no audio, and may leave frames out; all others must have `frame_count` frames.
+    """
     muxer = FILM_CONTAINERS[container].muxer
-    if muxer == "mp4":
-        join_mp4(slices, sound, out)
-    elif muxer == "gif":
+    if muxer == "gif":
         write_gif(slices, out, fps=fps)
+        return
+    if muxer == "mp4":
+        joined = join_mp4(slices, sound, out).frame_count
     else:
-        join_with_audio(slices, sound, out, muxer=muxer, fps=fps)
+        joined = join_with_audio(slices, sound, out, muxer=muxer, fps=fps)
+    if joined != frame_count:
+        raise FramesMissing(
+            f"the slices of this film have {joined} frames instead of {frame_count}; make it again"
+        )
 
 
 def assemble_task(
@@ -36,8 +50,14 @@ def assemble_task(
 ) -> dict[str, Any]:
     """Run `assemble` in a confined child (`join_order`)."""
     slices = [Path(path) for path in args["slices"]]
-    container, fps = args["container"], Fraction(args["fps"])
-    assemble(slices, Path(args["sound"]), Path(args["out"]), container=container, fps=fps)
+    assemble(
+        slices,
+        Path(args["sound"]),
+        Path(args["out"]),
+        container=args["container"],
+        fps=Fraction(args["fps"]),
+        frame_count=args["frame_count"],
+    )
     return {}
 
 
@@ -46,8 +66,8 @@ _OURS: Final = {"format_whitelist": "mov,mp4,matroska,webm", "protocol_whitelist
 
 def join_with_audio(
     slices: Sequence[Path], sound: Path, out: Path, *, muxer: str, fps: Fraction
-) -> None:
-    """Write the film: the video of all slices in order, and the audio."""
+) -> int:
+    """Write the film: the video of all slices in order, and the audio. Return its frame count."""
     options = {"fflags": "+bitexact"}
     if muxer == "mov":
         options |= {"movflags": "+faststart", "movie_timescale": str(RATE_HZ)}
@@ -58,8 +78,11 @@ def join_with_audio(
     ):
         pictures = _picture_packets(slices, film, first, fps)
         flows = [pictures, audio_packets(audio, film)]
+        frame_count = 0
         for _, packet in heapq.merge(*flows, key=lambda timed: timed[0]):
+            frame_count += packet.stream.type == "video"
             film.mux_one(packet)
+    return frame_count
 
 
 def _picture_packets(

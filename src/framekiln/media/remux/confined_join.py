@@ -21,7 +21,13 @@ _LIMITS: Final = ResourceLimits(
 
 
 def join_order(
-    slices: Sequence[Path], sound: Path, out: Path, *, container: str, fps: Fraction
+    slices: Sequence[Path],
+    sound: Path,
+    out: Path,
+    *,
+    container: str,
+    fps: Fraction,
+    frame_count: int,
 ) -> ConfinedOrder:
     """Return the order to write the film to `out`, as `assemble` does.
 
@@ -33,5 +39,6 @@ def join_order(
         "out": out.name,
         "container": container,
         "fps": str(fps),
+        "frame_count": frame_count,
     }
     return ConfinedOrder(_TASK, args, _LIMITS, out.parent, (sound.parent,))

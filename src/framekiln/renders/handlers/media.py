@@ -167,14 +167,18 @@ class JoinRender:
         sound = sources / "sound.mp4"
         assert render.sound_key is not None
         await self.blobs.get_to_read(render.sound_key, sound)
-        container, fps = container_of(render.request.output), plan.timeline.fps
+        film: dict[str, Any] = {
+            "container": container_of(render.request.output),
+            "fps": plan.timeline.fps,
+            "frame_count": plan.timeline.frame_count,
+        }
         if any(part.record["grabbing"] == COPIED_SLICE for part in parts):
-            order = join_order(slices, sound, output, container=container, fps=fps)
+            order = join_order(slices, sound, output, **film)
             with children_of(str(render.organization_id)):
                 async with child_budget().place(order.limits.memory_bytes):
                     await run_warm(self.sandbox, order)
         else:
-            await run_cancellable(assemble, slices, sound, output, container=container, fps=fps)
+            await run_cancellable(assemble, slices, sound, output, **film)
 
 
 _SLICE_FIELDS: Final = ("digest", "reused", "has_differed")
