@@ -40,16 +40,17 @@ def _side(length: Fraction) -> float:
 
 
 def _above_0(animation: Mapping[str, object], name: str) -> Fraction:
-    number = _number(animation, name)
+    what = "a number above 0"
+    number = _number(animation, name, what)
     if number <= 0:
-        raise NotLottie(f"{name} must be a number above 0")
+        raise NotLottie(f"{name} must be {what}")
     return number
 
 
-def _number(animation: Mapping[str, object], name: str) -> Fraction:
+def _number(animation: Mapping[str, object], name: str, what: str = "a number") -> Fraction:
     value = animation.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise NotLottie(f"{name} must be a number above 0")
+        raise NotLottie(f"{name} must be {what}")
     # NaN is not within the bounds either.
     if not -_MAX_NUMBER <= value <= _MAX_NUMBER:
         raise NotLottie(f"{name} must be at most {_MAX_NUMBER}")
