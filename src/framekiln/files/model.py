@@ -132,6 +132,12 @@ class File:
     failed_at: datetime | None
     expires_at: datetime | None
     content_removed_at: datetime | None
+    uploaded_index_key: str | None
+
+    @property
+    def index_key(self) -> str:
+        """The key of the fragment index."""
+        return self.uploaded_index_key or index_key(self.organization_id, self.id)
 
     def has_expired(self, now: datetime) -> bool:
         """Whether the file has expired, so that its content must not be served."""
@@ -236,8 +242,13 @@ def track_key(organization: OrganizationId, file: FileId, track_id: int) -> str:
 
 
 def index_key(organization: OrganizationId, file: FileId) -> str:
-    """Return the key of the fragment index."""
+    """Return the key of a fragment index that was not uploaded."""
     return f"{file_prefix(organization, file)}/index.json"
+
+
+def uploaded_index_key(organization: OrganizationId, file: FileId, upload: UUID) -> str:
+    """Return the key of an uploaded fragment index; another upload has another one."""
+    return f"{file_prefix(organization, file)}/index-{upload}.json"
 
 
 def thumbnails_key(organization: OrganizationId, file: FileId) -> str:

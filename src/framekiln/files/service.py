@@ -42,10 +42,10 @@ from framekiln.files.model import (
     complete_track_ids,
     default_tracks,
     file_prefix,
-    index_key,
     progress_topic,
     source_key,
     track_key,
+    uploaded_index_key,
 )
 from framekiln.identity.model import Caller
 from framekiln.kit.atomic_file import READABLE_BY_ALL
@@ -58,7 +58,7 @@ from framekiln.kit.ids import FileId, OrganizationId, new_uuid
 from framekiln.media.task_names import MUX_TRACKS_TASK
 from framekiln.quotas.model import Quota
 from framekiln.quotas.service import Quotas
-from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
 from framekiln.storage.deletions import BlobDeletions
 from framekiln.storage.errors import StorageUnavailable
 
@@ -255,25 +255,34 @@ class Files:
 
     async def _keep_index(self, file: File, tracks: list[Track], checked: CheckedIndex) -> bool:
         """Store a checked index; False when a new track requires another check."""
-        async with self._database.transaction() as connection:
+        key = uploaded_index_key(file.organization_id, file.id, new_uuid())
+        # Before the transaction: it may take long, and the database has few connections.
+        await self._blobs.put_file(key, checked.path)
+        async with (
+            delete_unless_recorded(self._blobs, key),
+            self._database.transaction() as connection,
+        ):
             current = await store.lock(connection, file.organization_id, file.id)
             if current is None:
                 raise file_not_found(file.id)
             self._check_alive(current)
             stored = await track_store.list_all(connection, file.id)
             is_outdated = complete_track_ids(stored) != complete_track_ids(tracks)
-            if checked.needs and (is_outdated or not current.status.can_await_tracks):
-                return False
-            # Under the lock, so that the blob matches the row.
-            await self._blobs.put_file(index_key(file.organization_id, file.id), checked.path)
-            await apply_index(
-                connection,
-                file.id,
-                WaitingIndex(checked.facts, checked.needs),
-                events=self._events,
-                now=self._clock.now(),
-            )
-        return True
+            is_kept = not checked.needs or (not is_outdated and current.status.can_await_tracks)
+            replaced = current.uploaded_index_key if is_kept else key
+            unused = [replaced] if replaced else []
+            if is_kept:
+                await track_store.set_uploaded_index(connection, file.id, key)
+                await apply_index(
+                    connection,
+                    file.id,
+                    WaitingIndex(checked.facts, checked.needs),
+                    events=self._events,
+                    now=self._clock.now(),
+                )
+            await self._deletions.add(connection, *unused)
+        await self._deletions.run(*unused)
+        return is_kept
 
     async def delete(self, organization_id: OrganizationId, file_id: FileId) -> None:
         """Delete a file and everything stored for it; a worker that processes it notices."""

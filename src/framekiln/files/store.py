@@ -212,14 +212,17 @@ async def set_ready(
     now: datetime,
     fence: int | None = None,
 ) -> bool:
-    """Record the facts of the content; False when the file was taken over, has ended or expired."""
+    """Record the facts of the content; False when the file was taken over, has ended or expired.
+
+    With a fence it was processed, and the index was made from the content.
+    """
     cursor = await connection.execute(
         """
         UPDATE file SET status = 'ready', completed_at = %(now)s, media_type = %(media_type)s,
             width_px = %(width_px)s, height_px = %(height_px)s, duration_ms = %(duration_ms)s,
             has_source = has_source OR %(has_source)s, next_byte = coalesce(byte_size, next_byte),
-            error_code = NULL, error_message = NULL,
-            failed_at = NULL
+            error_code = NULL, error_message = NULL, failed_at = NULL,
+            uploaded_index_key = CASE WHEN %(fence)s::integer IS NULL THEN uploaded_index_key END
         WHERE id = %(id)s AND status = ANY(%(before)s)
             AND (expires_at IS NULL OR expires_at > %(now)s)
             AND (%(fence)s::integer IS NULL OR (fence = %(fence)s AND status = 'processing'))
@@ -349,6 +352,7 @@ def _file(row: Row) -> File:
         failed_at=row["failed_at"],
         expires_at=row["expires_at"],
         content_removed_at=row["content_removed_at"],
+        uploaded_index_key=row["uploaded_index_key"],
     )
 
 

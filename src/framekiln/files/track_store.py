@@ -107,6 +107,13 @@ async def put_waiting_index(connection: Connection, file_id: FileId, index: Wait
     )
 
 
+async def set_uploaded_index(connection: Connection, file_id: FileId, key: str) -> None:
+    """Record the key of an uploaded index."""
+    await connection.execute(
+        "UPDATE file SET uploaded_index_key = %s WHERE id = %s", (key, file_id)
+    )
+
+
 async def find_waiting_index(connection: Connection, file_id: FileId) -> WaitingIndex | None:
     """Return the waiting index of a file."""
     cursor = await connection.execute(

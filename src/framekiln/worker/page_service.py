@@ -17,7 +17,7 @@ from framekiln.capture.network import Resource
 from framekiln.engine.assets import FILE_ID, LocalAsset
 from framekiln.engine.page_api import PageRoutes
 from framekiln.files.ids import parse_file_id, parse_track_id
-from framekiln.files.model import File, FileType, index_key, source_key, track_key
+from framekiln.files.model import File, FileType, source_key, track_key
 from framekiln.files.representation import file_detail
 from framekiln.kit.cancellation import wait_for_result
 from framekiln.kit.errors import InvalidInput
@@ -102,8 +102,7 @@ class PageService:
     async def index(self, _query: Query, file_id: str) -> Resource:
         """Return the fragment index of a video."""
         file = await self._readable(file_id)
-        key = index_key(file.organization_id, file.id)
-        return Resource(await self.services.blobs.get(key), _JSON)
+        return Resource(await self.services.blobs.get(file.index_key), _JSON)
 
     async def track(self, _query: Query, file_id: str, track_id: str) -> Resource:
         """Return a track, which is read from the store in parts."""

@@ -1,5 +1,6 @@
 """Clause 4.4, tracks: video that was processed elsewhere comes as tracks and an index."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from fractions import Fraction
@@ -15,6 +16,7 @@ from framekiln.media.remux.track_mux import mux_fragmented_mp4
 from framekiln.media.tracks.split import process_video, track_path
 from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip
+from tests.support.jobs import wait_until
 from tests.support.uploads import FILES, blob_names, create, detail, md5_of, send_chunk, upload
 
 pytestmark = pytest.mark.spec("4.4")
@@ -117,7 +119,35 @@ async def test_tracks_and_an_index_make_a_file_ready(app: AppHarness, prepared: 
     assert served.json() == {key: prepared.index[key] for key in ("1", "2")}
     for number, data in prepared.data.items():
         assert (await app.client.get(f"{FILES}/{file_id}/tracks/{number}")).content == data
-    assert blob_names(app, file_id) == {"index.json", "tracks/1.mp4", "tracks/2.mp4"}
+    [index_name] = index_names(app, file_id)
+    assert blob_names(app, file_id) == {index_name, "tracks/1.mp4", "tracks/2.mp4"}
+    # Another one replaces it.
+    assert (await send_index(app, file_id, prepared.index)).status_code == 200
+    [other_name] = index_names(app, file_id)
+    assert other_name != index_name
+    assert (await app.client.get(f"{FILES}/{file_id}/index")).json() == served.json()
+
+
+async def test_an_index_is_stored_without_a_lock_and_deleted_if_it_is_not_recorded(
+    app: AppHarness, prepared: Prepared
+) -> None:
+    """The store may take long, and the database has few connections."""
+    file_id = (await create(app, byte_size=1))["id"]
+
+    async def is_stored() -> bool:
+        return bool(index_names(app, file_id))
+
+    async with app.services.database.transaction() as connection:
+        await connection.execute("SELECT FROM file WHERE id = %s FOR UPDATE", (file_id,))
+        sending = asyncio.create_task(send_index(app, file_id, prepared.index))
+        await wait_until(is_stored)
+        await connection.execute("DELETE FROM file WHERE id = %s", (file_id,))
+    assert (await sending).status_code == 404
+    assert index_names(app, file_id) == []
+
+
+def index_names(app: AppHarness, file_id: str) -> list[str]:
+    return [name for name in blob_names(app, file_id) if name.startswith("index")]
 
 
 @pytest.mark.spec("2.6")
@@ -202,7 +232,7 @@ async def test_an_index_of_impossible_tracks_is_refused(
     ):
         answer = await send_index(app, file_id, index)
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_index")
-    assert "index.json" not in blob_names(app, file_id)
+    assert index_names(app, file_id) == []
 
 
 async def test_a_ready_file_refuses_an_index_of_missing_tracks(
@@ -304,7 +334,7 @@ async def test_an_index_must_fit_the_tracks(app: AppHarness, prepared: Prepared)
         answer = await send_index(app, file_id, index)
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_index"), index
     assert (await detail(app, file_id))["status"] == "uploading"
-    assert "index.json" not in blob_names(app, file_id)
+    assert index_names(app, file_id) == []
     too_large = await app.client.post(
         f"{FILES}/{file_id}/index/upload", headers={"Content-Length": str((50 << 20) + 1)}
     )

@@ -16,7 +16,6 @@ from framekiln.files.model import (
     File,
     FileStatus,
     FileType,
-    index_key,
     source_key,
     thumbnails_key,
     track_key,
@@ -86,8 +85,7 @@ async def get_content(request: Request, reader: MediaReader, file_id: str) -> Re
 async def get_index(request: Request, reader: MediaReader, file_id: str) -> Response:
     """Send the fragment index."""
     file = await _readable(request, reader, file_id)
-    key = index_key(file.organization_id, file.id)
-    return await _send(request, file, key, media_type="application/json")
+    return await _send(request, file, file.index_key, media_type="application/json")
 
 
 async def get_track(

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from framekiln.db.pool import Connection, Database
 from framekiln.files.lookup import list_stream_fragments, list_stream_tracks
-from framekiln.files.model import SCRUB_TRACK, File, FileStatus, index_key
+from framekiln.files.model import SCRUB_TRACK, File, FileStatus
 from framekiln.files.streams.model import StreamedFragment
 from framekiln.storage.blob_store import BlobStore
 
@@ -40,7 +40,7 @@ class MediaBoundaryReader:
             boundaries = await _boundaries_of_stream(connection, file)
         if boundaries is not None or file.status is not FileStatus.READY:
             return boundaries
-        index = await self._blobs.get(index_key(file.organization_id, file.id))
+        index = await self._blobs.get(file.index_key)
         return await asyncio.to_thread(boundaries_of_index, index)
 
 

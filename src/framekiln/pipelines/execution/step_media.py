@@ -15,7 +15,7 @@ from typing import Any
 
 from framekiln.db.pool import Database
 from framekiln.files.lookup import list_stream_fragments, list_stream_tracks
-from framekiln.files.model import SCRUB_TRACK, File, FileStatus, TrackType, index_key, track_key
+from framekiln.files.model import SCRUB_TRACK, File, FileStatus, TrackType, track_key
 from framekiln.files.service import Files
 from framekiln.files.streams.fragment_reader import fetch_fragments
 from framekiln.files.streams.model import Stream
@@ -95,7 +95,7 @@ class StepMedia:
         return bool(wanted)
 
     async def _fetch_indexed(self, file: File, media_range: MediaRange, path: Path) -> bool:
-        raw = await self.blobs.get(index_key(file.organization_id, file.id))
+        raw = await self.blobs.get(file.index_key)
         spans = spans_of(json.loads(raw), media_range)
         if spans is None:
             return False
