@@ -17,6 +17,7 @@ import httptools
 import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from framekiln.api.errors import RETRY_AFTER_S
 from framekiln.settings import Settings
 
 MAX_HEAD_BYTES: Final = 32 << 10
@@ -26,7 +27,6 @@ MAX_UNREAD_BYTES: Final = 256 << 10
 """A longer rest of a body that the response did not wait for closes the connection."""
 MAX_PIPELINED: Final = 100
 """Requests that a client may send before the first of them is answered."""
-RETRY_AFTER_S: Final = 5
 _LOOK_EVERY_S: Final = 1.0
 _MAX_REFUSED: Final = 100
 

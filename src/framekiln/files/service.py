@@ -15,8 +15,6 @@ from framekiln.db.newest_rows import NewestPage
 from framekiln.db.notify import Follower, Notifications, notify
 from framekiln.db.pool import Database
 from framekiln.files import part_store, store, track_store
-from framekiln.files import store as file_store
-from framekiln.files import store as file_type_store
 from framekiln.files.errors import (
     FileExpired,
     FileNotFound,
@@ -365,7 +363,7 @@ class FilesByType:
     ) -> File:
         """Return a file of this type."""
         async with self._database.connection() as connection:
-            file = await file_store.find(connection, organization_id, file_id)
+            file = await store.find(connection, organization_id, file_id)
         if file is None or file.type is not file_type:
             raise file_not_found(file_id)
         return file
@@ -380,7 +378,7 @@ class FilesByType:
     ) -> File:
         """Return the best file of this type with this MD5."""
         async with self._database.connection() as connection:
-            found = await file_type_store.find_by_type_and_md5(
+            found = await store.find_by_type_and_md5(
                 connection,
                 organization_id,
                 md5,
@@ -388,7 +386,7 @@ class FilesByType:
                 with_size=with_size,
                 now=self._clock.now(),
             )
-            file = await file_store.find(connection, organization_id, found) if found else None
+            file = await store.find(connection, organization_id, found) if found else None
         if file is None:
             raise FileNotFound(f"there is no {file_type} file with md5 {md5[:64]}")
         return file
