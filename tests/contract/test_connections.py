@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 import uvicorn
+from structlog.testing import capture_logs
 
 from framekiln.api.connections import (
     MAX_HEAD_BYTES,
@@ -54,8 +55,10 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 
 
 @asynccontextmanager
-async def serving(limits: ConnectionLimits) -> AsyncIterator["ConnectionOpener"]:
-    """Serve `app` with these limits."""
+async def serving(
+    limits: ConnectionLimits, *, has_broken: bool = False
+) -> AsyncIterator["ConnectionOpener"]:
+    """Serve `app` with these limits; `has_broken` adds a connection without a transport."""
     table = ConnectionTable(limits)
     config = uvicorn.Config(
         cast(Any, app),
@@ -69,6 +72,8 @@ async def serving(limits: ConnectionLimits) -> AsyncIterator["ConnectionOpener"]
     server = uvicorn.Server(config)
     config.load()
     server.lifespan = config.lifespan_class(config)
+    if has_broken:
+        table.add(table.protocol(config=config, server_state=server.server_state, app_state={}))
     watching = asyncio.create_task(table.watch())
     await server.startup()
     dialer = ConnectionOpener(server.servers[0].sockets[0].getsockname()[1])
@@ -123,6 +128,14 @@ async def test_incomplete_headers_end_the_connection() -> None:
             assert answer.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
             assert b'"error": "request_timeout"' in answer
         assert await read_all(silent[0]) == b""
+
+
+async def test_a_connection_whose_state_is_broken_does_not_keep_late_ones_open() -> None:
+    async with serving(SHORT, has_broken=True) as dialer:
+        with capture_logs() as lines:
+            reader, _ = await dialer.send(b"GET / HTTP/1.1\r\nHost: a\r\nX: ")
+            assert (await read_all(reader)).startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+        assert "connection.look_failed" in {line["event"] for line in lines}
 
 
 async def test_incomplete_headers_end_a_reused_connection() -> None:

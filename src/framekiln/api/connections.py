@@ -162,7 +162,11 @@ class ConnectionTable:
             for refused in [*self._refused]:
                 refused.transport.close()
             for protocol in [*self._open]:
-                protocol.close_if_late(loop.time())
+                try:
+                    protocol.close_if_late(loop.time())
+                except Exception:
+                    # Others that are late must not stay open because of it.
+                    log.exception("connection.look_failed", address=protocol.address)
 
     def add(self, protocol: "BoundedProtocol") -> Refusal | None:
         """Count a connection; return the refusal if there are too many."""
