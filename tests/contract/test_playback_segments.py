@@ -174,31 +174,37 @@ async def test_downloads_leave_the_database_connections_to_others(
             # All locks of the process share the remaining one.
             for _ in range(MAX_CONNECTIONS - 1):
                 await stack.enter_async_context(app.services.database.connection())
-    assert [answer.status_code for answer in await asyncio.gather(*answers)] == [200] * len(slow)
+    await asyncio.gather(*answers)
 
 
-async def test_slow_servers_of_one_organization_do_not_stop_playback_for_others(
+async def test_slow_servers_of_two_organizations_do_not_stop_playback_for_others(
     app: AppHarness, server: ClipServer
 ) -> None:
     """A download kept one of the few slots for up to ten minutes."""
-    jobs, playback = app.services.jobs, app.services.playback
-    stranger = await organization_of(await app.other_organization())
+    playback = app.services.playback
+    strangers = [await organization_of(await app.other_organization()) for _ in range(2)]
     pools = worker_pools(["playback"], concurrency=CONCURRENCY, slots=app.services.settings.slots)
     [slots] = [pool.concurrency for pool in pools if pool.queues == (SOURCES_QUEUE,)]
     slow = [f"never-{number}.mp4" for number in range(slots + 3)]
+
+    async def doing() -> int:
+        doing = JobStatus.DOING
+        return len(await app.services.jobs.list_jobs(kind=FETCH_SOURCE, status=doing))
+
+    async def has_no_slot_for_one() -> bool:
+        return await doing() >= slots
+
+    async def has_one_more() -> bool:
+        return await doing() > slots
+
     with server.holding(*slow):
-        opening = [playback.open(stranger, server.address(name)) for name in slow]
-        waiting = [asyncio.create_task(each) for each in opening]
-
-        async def is_full() -> bool:
-            fetching = await jobs.list_jobs(kind=FETCH_SOURCE, limit=len(slow) + 1)
-            doing = [job for job in fetching if job.status is JobStatus.DOING]
-            return (len(doing), len(fetching)) == (slots, len(slow))
-
-        await wait_until(is_full)
+        waiting = []
+        for stranger, is_taken in zip(strangers, (has_no_slot_for_one, has_one_more), strict=True):
+            opening = [playback.open(stranger, server.address(name)) for name in slow]
+            waiting += [asyncio.create_task(each) for each in opening]
+            await wait_until(is_taken)
         player = PlayerClient(app, server.address("6.mp4"))
         assert (await player.get("scrub/9.m4s")).status_code == 200
-        assert await is_full()
     await asyncio.gather(*waiting, return_exceptions=True)
     await idle(app)
 
