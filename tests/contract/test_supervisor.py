@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import signal
 import socket
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from framekiln.cli.supervisor import RestartPolicy
-from framekiln.kit.folder_lock import FolderInUse, lock_folder
+from framekiln.kit.folder_lock import FolderInUse, lock_folder, lock_holder
 from tests.support.timeouts import TIMEOUT_S
 
 # Writes its pid and waits; with "stubborn" it ignores the request to end, with "slow" it ends when
@@ -298,6 +299,25 @@ def test_a_second_serve_on_the_same_data_names_the_first(tmp_path: Path) -> None
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith(f"error: another framekiln (pid {os.getpid()}) uses")
+
+
+def test_a_lock_that_is_looked_at_can_be_taken_a_moment_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "serve.lock"
+    path.touch()
+    with path.open() as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        waits: list[float] = []
+
+        def wait(seconds: float) -> None:
+            waits.append(seconds)
+            fcntl.flock(looking, fcntl.LOCK_UN)
+
+        monkeypatch.setattr("framekiln.kit.folder_lock.time.sleep", wait)
+        with lock_folder(tmp_path):
+            assert lock_holder(tmp_path) == os.getpid()
+    assert len(waits) == 1
 
 
 def test_a_lock_ends_with_its_holder(tmp_path: Path) -> None:

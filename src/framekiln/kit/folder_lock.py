@@ -3,10 +3,15 @@
 import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from framekiln.kit.errors import Conflict, Unavailable
+
+_TRIES: Final = 10
+_TRY_EVERY_S: Final = 0.05
 
 
 class FolderInUse(Conflict):
@@ -37,7 +42,7 @@ def make_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Lock `folder` for the block, or raise `FolderInUse` at once."""
+    """Lock `folder` for the block, or raise `FolderInUse`."""
     make_folder(folder)
     path = folder / "serve.lock"
     try:
@@ -74,14 +79,18 @@ def lock_holder(folder: Path) -> int | None:
 
 
 def _take(descriptor: int, folder: Path) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
+    # Only a lock shows whether a folder is locked, so `framekiln doctor` holds one for a moment.
+    for _ in range(_TRIES):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        time.sleep(_TRY_EVERY_S)
+    else:
         holder = os.pread(descriptor, 32, 0).decode().strip() or "unknown"
         raise FolderInUse(
             f"another framekiln (pid {holder}) uses {folder};"
             " stop it or choose another FRAMEKILN_DATA",
             pid=holder,
-        ) from error
+        )
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
