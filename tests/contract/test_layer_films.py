@@ -236,6 +236,55 @@ class TestTime:
         with open_layer_film(over, None, assets) as film:
             assert is_near(film.frame(30), (100, 100), (100, 50, 152), 4)
 
+    @pytest.mark.parametrize("is_new_above", [True, False])
+    def test_layers_between_those_of_a_dissolve_stay_visible(
+        self, assets: LocalAssets, is_new_above: bool
+    ) -> None:
+        old = rect(
+            "#ff0000",
+            (0, 0, 200, 240),
+            trim={"end": 1.5},
+            transitions=[{"type": "crossfadeOut", "duration": 1}],
+        )
+        new = rect(
+            "#0000ff",
+            (0, 0, 200, 240),
+            timeline={"start": 0.5},
+            transitions=[{"type": "crossfadeIn", "duration": 1}],
+        )
+        title = rect("#00ff00", (20, 20, 40, 40))
+        outer = (old, new) if is_new_above else (new, old)
+        with open_layer_film(config_of(outer[0], title, outer[1]), None, assets) as film:
+            middle = film.frame(30)
+            # Here the layer above has almost no weight.
+            assert is_near(film.frame(15 if is_new_above else 44), (40, 40), (0, 255, 0), 12)
+        assert is_near(middle, (120, 120), (128, 0, 128))
+        assert is_near(middle, (40, 40), (0, 128, 128) if is_new_above else (128, 128, 0))
+        assert is_near(middle, (300, 120), (0, 0, 0))
+
+    def test_a_filter_between_the_layers_of_a_dissolve_changes_the_lower_one(
+        self, assets: LocalAssets
+    ) -> None:
+        old = rect(
+            "#ff0000",
+            (0, 0, 320, 240),
+            trim={"end": 1.5},
+            transitions=[{"type": "crossfadeOut", "duration": 1}],
+        )
+        new = rect(
+            "#0000ff",
+            (0, 0, 200, 240),
+            timeline={"start": 0.5},
+            transitions=[{"type": "crossfadeIn", "duration": 1}],
+        )
+        invert = {"type": "filter", "filter": {"name": "negative"}}
+        with open_layer_film(config_of(old, invert, new), None, assets) as film:
+            before, middle = film.frame(14), film.frame(30)
+        assert is_near(before, (120, 120), (0, 255, 255))
+        assert is_near(middle, (120, 120), (0, 128, 255))
+        # The background shows where only the old layer was: black, inverted.
+        assert is_near(middle, (300, 120), (128, 255, 255))
+
     def test_keyframes_move_by_fractions_of_pixels(self, assets: LocalAssets) -> None:
         move = [{"type": "x", "options": {"time": t, "value": v}} for t, v in ((0, 0), (2, 100))]
         layer = rect("#ffffff", (0, 100, 40, 40), transitions=move)

@@ -4,11 +4,13 @@ If they were drawn over each other with fading opacity, a quarter of the backgro
 through half-way.
 """
 
+import numpy as np
+
 from framekiln.compositor.canvas import Canvas
 from framekiln.compositor.picture import Picture, crop_picture
 from framekiln.compositor.placement import PlacedPicture
 from framekiln.compositor.rect import PixelRect
-from framekiln.pixels.blend import weighted_sum
+from framekiln.pixels.blend import premultiply, weighted_sum
 
 
 def dissolve_pictures(
@@ -24,6 +26,33 @@ def dissolve_pictures(
         layer.draw(placed.picture, at=(placed.left - box.left, placed.top - box.top))
         canvas.add(layer.picture, share=share)
     return PlacedPicture(canvas.picture, box.left, box.top)
+
+
+def lower_part(
+    lower: PlacedPicture, upper: PlacedPicture, *, shares: tuple[float, float]
+) -> PlacedPicture:
+    """Return the lower picture of a dissolve whose upper one is drawn later, over other layers.
+
+    `shares` are the weights of both. Where the upper one, drawn with its own, hides part of the
+    lower one, that part need not fade: the sum stays the weighted sum of both.
+    """
+    hides_all = not upper.picture.has_alpha and upper.rect.intersection(lower.rect) == lower.rect
+    if hides_all and abs(sum(shares) - 1) < 1e-6:
+        return lower
+    picture = lower.picture.with_alpha()
+    canvas = Canvas(picture.width_px, picture.height_px, has_alpha=True)
+    canvas.draw(upper.picture, at=(upper.left - lower.left, upper.top - lower.top))
+    cover = canvas.picture
+    assert cover.alpha is not None
+    assert cover.chroma_alpha is not None
+    visible = np.maximum(1 - shares[1] * np.arange(256) / 255, 1e-9)
+    kept = np.rint(255 * np.minimum(1, shares[0] / visible)).astype(np.uint8)
+    whole, half = kept[cover.alpha], kept[cover.chroma_alpha]
+    factors = (whole, half, half, whole, half)
+    planes = tuple(
+        premultiply(plane, factor) for plane, factor in zip(picture.planes, factors, strict=True)
+    )
+    return PlacedPicture(Picture.of_planes(planes), lower.left, lower.top)
 
 
 def _are_alike(one: PlacedPicture, other: PlacedPicture) -> bool:

@@ -12,7 +12,7 @@ from framekiln.compositor.adjustments import (
     saturation,
 )
 from framekiln.compositor.canvas import Canvas
-from framekiln.compositor.dissolve import dissolve_pictures
+from framekiln.compositor.dissolve import dissolve_pictures, lower_part
 from framekiln.compositor.picture import (
     Picture,
     YuvColour,
@@ -67,6 +67,21 @@ def test_a_dissolve_is_the_weighted_sum(share: float, is_aside: bool) -> None:
     wanted = np.array([200, 100, 50]) * (1 - share) + np.array([20, 60, 220]) * share
     assert np.abs(rgb_of(canvas.picture)[8, 12] - wanted).max() < 5
     assert mixed.picture.has_alpha is is_aside
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.9])
+@pytest.mark.parametrize(("old", "new"), [(255, 255), (255, 90), (90, 255), (90, 90)])
+def test_parts_of_a_dissolve_drawn_apart_are_the_same_sum(share: float, old: int, new: int) -> None:
+    one = PlacedPicture(solid(200, 100, 50, old), 0, 0)
+    other = PlacedPicture(solid(20, 60, 220, new), 8, 0)
+    mixed = dissolve_pictures(one, other, shares=(1 - share, share), within=WHOLE)
+    whole, apart = Canvas(64, 48), Canvas(64, 48)
+    whole.draw(mixed.picture, at=(mixed.left, mixed.top))
+    lower = lower_part(one, other, shares=(1 - share, share))
+    apart.draw(lower.picture, at=(lower.left, lower.top))
+    apart.draw(other.picture, at=(8, 0), opacity=share)
+    for mine, wanted in zip(apart.picture.planes, whole.picture.planes, strict=True):
+        assert np.abs(mine.astype(int) - wanted).max() <= 2
 
 
 @pytest.mark.parametrize("adjustment", [brightness(0.5), saturation(0.2), INVERT])

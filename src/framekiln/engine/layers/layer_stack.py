@@ -7,7 +7,7 @@ from framekiln.composition.layers import LayerState, PixelSize, ResolvedLayer, s
 from framekiln.composition.layers.boxes import WHOLE
 from framekiln.composition.layers.boxes import Rect as Area
 from framekiln.composition.layers.values import FilterLayer
-from framekiln.compositor.dissolve import dissolve_pictures
+from framekiln.compositor.dissolve import dissolve_pictures, lower_part
 from framekiln.compositor.picture import YuvColour, crop_picture
 from framekiln.compositor.rect import PixelRect
 from framekiln.compositor.scene import FilterItem, PictureItem, Scene, SceneItem
@@ -34,56 +34,70 @@ class LayerStack:
 
     def scene_items(self, number: int) -> list[SceneItem]:
         """Return the scene items of a frame."""
-        shown: dict[str, LayerFrame] = {}
         found: list[tuple[str, LayerFrame | FilterItem]] = []
         for member in self._members:
             layer = member.layer
             each = member.show(Fraction(number) / layer.fps, number)
             member.close_if_over(number + 1)
-            if each is None:
-                continue
-            found.append((layer.id, each))
-            if isinstance(each, LayerFrame):
-                shown[layer.id] = each
-        return self._laid(found, shown)
+            if each is not None:
+                found.append((layer.id, each))
+        return self._laid(found)
 
     def close(self) -> None:
         """Release all resources."""
         for member in self._members:
             member.close()
 
-    def _laid(
-        self, found: list[tuple[str, LayerFrame | FilterItem]], shown: dict[str, LayerFrame]
-    ) -> list[SceneItem]:
+    def _laid(self, found: list[tuple[str, LayerFrame | FilterItem]]) -> list[SceneItem]:
+        frames = {
+            name: (place, each)
+            for place, (name, each) in enumerate(found)
+            if isinstance(each, LayerFrame)
+        }
         things: list[SceneItem] = []
-        seen: set[str] = set()
-        for name, each in found:
-            seen.add(name)
+        for place, (_, each) in enumerate(found):
             if isinstance(each, FilterItem):
                 things.append(each)
                 continue
             dissolve = each.state.dissolve
-            partner = shown.get(dissolve.partner_id) if dissolve else None
             if dissolve is None:
                 things.append(each.item)
-            elif partner is None:
-                # The other layer is not visible, so the rest of this one fades on its own.
-                opacity = each.item.opacity * dissolve.weight
-                things.append(
-                    PictureItem((each.item.key, dissolve.weight), each.item.placed, opacity)
-                )
-            elif dissolve.partner_id in seen:
+                continue
+            partner_place, partner = frames.get(dissolve.partner_id, (place, None))
+            if partner is None or partner_place < place - 1:
+                # The other layer is not visible, or drawn apart, below the layers between.
+                things.append(_faded(each, dissolve.weight))
+            elif partner_place > place + 1:
+                things.append(_lower_part(each, partner))
+            elif partner_place < place:
                 things.append(self._mixed(partner, each))
         return things
 
     def _mixed(self, one: LayerFrame, other: LayerFrame) -> PictureItem:
         """Return the dissolve of two layers, at the position of the upper one."""
-        weights = [each.state.dissolve.weight for each in (one, other) if each.state.dissolve]
+        weights = _weights(one, other)
         shares = (weights[0] * one.item.opacity, weights[-1] * other.item.opacity)
         placed = dissolve_pictures(
             one.item.placed, other.item.placed, shares=shares, within=self._canvas
         )
         return PictureItem(("dissolve", one.item.key, other.item.key, shares), placed)
+
+
+def _faded(each: LayerFrame, weight: float) -> PictureItem:
+    return PictureItem((each.item.key, weight), each.item.placed, each.item.opacity * weight)
+
+
+def _lower_part(lower: LayerFrame, upper: LayerFrame) -> PictureItem:
+    """Return the lower layer of a dissolve with others between the two."""
+    weights = _weights(lower, upper)
+    shares = (weights[0], weights[-1] * upper.item.opacity)
+    placed = lower_part(lower.item.placed, upper.item.placed, shares=shares)
+    key = ("lower part", lower.item.key, upper.item.key, shares)
+    return PictureItem(key, placed, lower.item.opacity)
+
+
+def _weights(one: LayerFrame, other: LayerFrame) -> list[float]:
+    return [each.state.dissolve.weight for each in (one, other) if each.state.dissolve]
 
 
 class _FilterMember:
