@@ -236,6 +236,20 @@ class TestTime:
         with open_layer_film(over, None, assets) as film:
             assert is_near(film.frame(30), (100, 100), (100, 50, 152), 4)
 
+    @pytest.mark.parametrize(("start", "old_end", "new_end"), [(1, 2, 1), (0, 1, 2), (0, 1, 1)])
+    def test_a_dissolve_of_layers_that_start_or_end_together_never_dips(
+        self, assets: LocalAssets, start: int, old_end: int, new_end: int
+    ) -> None:
+        fades = [{"type": name, "duration": 1} for name in ("crossfadeOut", "crossfadeIn")]
+        whole: dict[str, Any] = {"size": {"format": "stretch"}}
+        old = image(trim={"end": old_end}, transitions=fades[:1], **whole)
+        new = image(
+            timeline={"start": start}, trim={"end": new_end}, transitions=fades[1:], **whole
+        )
+        with open_layer_film(config_of(old, new), None, assets) as film:
+            for number in range(start * 30, start * 30 + 30, 5):
+                assert is_near(film.frame(number), (100, 100), (200, 100, 50), 4)
+
     @pytest.mark.parametrize("is_new_above", [True, False])
     def test_layers_between_those_of_a_dissolve_stay_visible(
         self, assets: LocalAssets, is_new_above: bool

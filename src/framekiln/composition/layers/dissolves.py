@@ -40,7 +40,7 @@ def _is_picture(layer: ResolvedLayer) -> bool:
 
 def _fits(old: ResolvedLayer, new: ResolvedLayer) -> bool:
     # Most pairs end here, before any arithmetic: there may be 250,000 of them.
-    if not old.start_s < new.start_s < old.end_s < new.end_s:
+    if not old.start_s <= new.start_s < old.end_s <= new.end_s:
         return False
     overlap, frame = old.end_s - new.start_s, 1 / old.fps
     return (

@@ -281,6 +281,71 @@ def test_overlapping_crossfades_become_a_dissolve() -> None:
     assert state_at(layer_of(resolved, "b"), Fraction(5)).dissolve is None
 
 
+@pytest.mark.parametrize(
+    ("layers", "span"),
+    [
+        (
+            [
+                image(id="a", transitions=[fade("crossfadeOut", 1)]),
+                image(
+                    id="b",
+                    timeline={"start": 3},
+                    trim={"end": 1},
+                    transitions=[fade("crossfadeIn", 1)],
+                ),
+            ],
+            (3, 4),
+        ),
+        (
+            [
+                {
+                    "type": "group",
+                    "layers": [
+                        image(id="a", transitions=[fade("crossfadeOut", 1)]),
+                        image(
+                            id="b",
+                            timeline={"start": 3},
+                            trim=None,
+                            transitions=[fade("crossfadeIn", 1)],
+                        ),
+                    ],
+                }
+            ],
+            (3, 4),
+        ),
+        (
+            [
+                {
+                    "type": "sequence",
+                    "layers": [
+                        image(id="a"),
+                        image(id="b", trim={"end": 6}, transitions=[fade("crossfadeIn", 4)]),
+                    ],
+                }
+            ],
+            (0, 4),
+        ),
+        (
+            [
+                {
+                    "type": "sequence",
+                    "layers": [
+                        image(id="a"),
+                        image(id="b", transitions=[fade("crossfadeIn", 4)]),
+                    ],
+                }
+            ],
+            (0, 4),
+        ),
+    ],
+    ids=["both end together", "both end with their group", "both start together", "both do both"],
+)
+def test_layers_that_start_or_end_together_dissolve(layers: Any, span: Any) -> None:
+    (dissolve,) = film(*layers).dissolves
+    assert (dissolve.from_id, dissolve.to_id) == ("a", "b")
+    assert (dissolve.start_s, dissolve.end_s) == span
+
+
 def test_a_crossfade_without_a_partner_is_a_fade() -> None:
     resolved = film(
         image(id="a"),
