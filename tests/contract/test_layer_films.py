@@ -318,6 +318,15 @@ class TestTime:
             shares = [(film.frame(n)[..., 1] > 128).mean() for n in (6, 15, 30)]
             assert shares == pytest.approx([0.2, 0.5, 1.0], abs=0.02)
 
+    def test_a_layer_that_is_wiped_in_and_out_is_hidden_at_both_ends(
+        self, assets: LocalAssets
+    ) -> None:
+        wipes = [{"type": name, "options": {"duration": 0.5}} for name in ("wipeIn", "wipeOut")]
+        layer = rect("#ffffff", (0, 0, 320, 240), trim={"end": 1}, transitions=wipes)
+        with open_layer_film(config_of(layer), None, assets) as film:
+            shares = [(film.frame(n)[..., 1] > 128).mean() for n in (0, 6, 15, 24)]
+            assert shares == pytest.approx([0, 0.4, 1, 0.4], abs=0.02)
+
 
 class TestColours:
     @pytest.mark.parametrize(

@@ -77,6 +77,13 @@ class Rect:
     width: float
     height: float
 
+    def intersection(self, other: "Rect") -> "Rect":
+        """Return the part in both; without one, a rectangle without area."""
+        left, top = max(self.left, other.left), max(self.top, other.top)
+        right = min(self.left + self.width, other.left + other.width)
+        bottom = min(self.top + self.height, other.top + other.height)
+        return Rect(left, top, max(0.0, right - left), max(0.0, bottom - top))
+
 
 WHOLE: Final = Rect(0.0, 0.0, 1.0, 1.0)
 

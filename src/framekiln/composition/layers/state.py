@@ -78,7 +78,8 @@ def _added(shift: PresetOffset, preset: Preset, there: float) -> PresetOffset:
     if preset.move is Move.ZOOM:
         return PresetOffset(shift.across, shift.down, shift.scale * max(0.0, there), shift.reveal)
     if preset.move is Move.WIPE:
-        return PresetOffset(shift.across, shift.down, shift.scale, _revealed(preset.side, there))
+        reveal = shift.reveal.intersection(_revealed(preset.side, there))
+        return PresetOffset(shift.across, shift.down, shift.scale, reveal)
     away = -out if preset.side in (Side.LEFT, Side.TOP) else out
     if preset.side in (Side.LEFT, Side.RIGHT):
         return PresetOffset(shift.across + away, shift.down, shift.scale, shift.reveal)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from framekiln.composition.layers import LayerState, PixelSize, state_at, text_wrap_px
-from framekiln.composition.layers.boxes import map_point
+from framekiln.composition.layers.boxes import Rect, map_point
 from framekiln.composition.layers.easing import LINEAR, NAMES, Easing, read_easing
 from framekiln.composition.layers.geometry import Length, read_origin
 from tests.unit.composition.layers.configs import CAPTIONS, film, image, layer_of, text, video
@@ -376,6 +376,20 @@ def test_wipes_and_zooms_change_over_time() -> None:
     assert (wiped.left, wiped.width) == pytest.approx((0.75, 0.25))
     zoomed = image(size={"scale": 2}, transitions=[fade("zoomIn", 1)])
     assert state(zoomed, 0.5).scale == pytest.approx(1)
+
+
+def test_a_wipe_in_and_a_wipe_out_of_one_layer_both_reveal_it() -> None:
+    layer = image(transitions=[fade("wipeIn", 2), fade("wipeOut", 2, direction="right")])
+    found = [state(layer, time).reveal for time in (0, 0.5, 2, 3, 4)]
+    edges = [(each.left, each.width) for each in found]
+    assert edges == [(0, 0), (0, 0.25), (0, 1), (0.5, 0.5), (1, 0)]
+
+
+def test_wipes_at_the_same_time_reveal_what_both_reveal() -> None:
+    layer = image(transitions=[fade("wipeIn", 4), fade("wipeIn", 4, direction="top")])
+    assert state(layer, 1).reveal == Rect(0, 0, 0.25, 0.25)
+    apart = [fade("wipeIn", 4), fade("wipeIn", 4, direction="right")]
+    assert state(image(transitions=apart), 1).reveal.width == 0
 
 
 def test_ken_burns_moves_and_grows() -> None:
