@@ -81,10 +81,12 @@ class LayerPlacer:
         return tuple(placed[layer.id] for layer in layers if layer.id in placed)
 
     def place_sequence(self, layers: Sequence[Layer]) -> tuple[PlacedLayer, ...]:
-        """Return the layers of a sequence, each after the previous one."""
+        """Return the layers of a sequence, each after the previous one, without skipped ones."""
         placed: list[PlacedLayer] = []
         for number, layer in enumerate(layers):
             alone = self._alone(layer)
+            if alone.source is None:
+                continue
             before = placed[-1] if placed else None
             if before is None or before.end_s is None:
                 placed.append(replace(alone, start_s=_ZERO))

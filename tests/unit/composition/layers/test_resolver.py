@@ -316,6 +316,31 @@ def test_on_error_decides_what_replaces_a_missing_source() -> None:
     ]
 
 
+def test_layers_beside_a_skipped_one_of_a_sequence_crossfade() -> None:
+    media: dict[str, SourceFacts | UnusableSource] = {
+        **MEDIA,
+        VIDEO: UnusableSource("asset_unreachable", "gone"),
+    }
+    layers = [
+        image(id="a"),
+        video(onError="skip"),
+        image(id="b", transitions=[{"type": "crossfadeIn", "duration": 1}]),
+    ]
+    resolved = resolve(read({"type": "sequence", "layers": layers}), media)
+    assert spans(resolved) == {"a": (0, 4), "b": (3, 7)}
+    assert [(each.from_id, each.to_id) for each in resolved.dissolves] == [("a", "b")]
+    assert resolved.timeline.frame_count == 7 * 30
+
+
+def test_a_sequence_of_skipped_layers_has_no_length() -> None:
+    gone: dict[str, SourceFacts | UnusableSource] = {
+        VIDEO: UnusableSource("asset_unreachable", "gone")
+    }
+    layers = [video(onError="skip"), video(id="w", onError="skip")]
+    resolved = resolve(read({"type": "sequence", "layers": layers}, duration=2), gone)
+    assert resolved.layers == ()
+
+
 ADVICE: list[tuple[dict[str, Any], str]] = [
     (video(trim={"end": 25}), "clipped"),
     (image(timeline={"start": 50}, trim={"end": 51}), "never_shown"),
