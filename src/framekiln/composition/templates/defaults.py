@@ -6,14 +6,17 @@ from typing import Any
 from framekiln.composition.layers.findings import ConfigFinding
 from framekiln.composition.templates.budget import WorkBudget
 from framekiln.composition.templates.filler import TemplateFiller
+from framekiln.composition.templates.inputs import Inputs
 from framekiln.composition.templates.liquid_error import TemplateLiquidError
 from framekiln.composition.templates.liquid_text import holds_liquid, parse
+from framekiln.composition.templates.typed_values import typed_values
 
 
 def fill_defaults(
     defaults: Mapping[str, Any],
     names: frozenset[str],
     *,
+    inputs: Inputs,
     budget: WorkBudget,
     given: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, Any], list[ConfigFinding]]:
@@ -21,7 +24,7 @@ def fill_defaults(
 
     Given values are never filled in: a caller's data cannot contain placeholders.
     """
-    values: dict[str, Any] = {**dict.fromkeys(names), **(given or {})}
+    values: dict[str, Any] = {**dict.fromkeys(names), **typed_values(inputs, given or {})}
     waiting = {name: value for name, value in defaults.items() if name not in (given or {})}
     filler = TemplateFiller(names, budget)
     while waiting:
@@ -35,7 +38,8 @@ def fill_defaults(
             ]
             return values, filler.issues + faults
         for name in ready:
-            values[name] = filler.fill(waiting.pop(name), values, f"default_values.{name}")
+            found = filler.fill(waiting.pop(name), values, f"default_values.{name}")
+            values |= typed_values(inputs, {name: found})
     return values, filler.issues
 
 

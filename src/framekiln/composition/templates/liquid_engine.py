@@ -74,6 +74,20 @@ def date(value: Any, written_as: Any = "%Y-%m-%d") -> str:
         raise FilterArgumentError(message, token=None) from None
 
 
+def _default(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the filter, which keeps every text that is not empty.
+
+    The library would replace a `NumberText` of 0, because 0 equals False in Python.
+    """
+
+    def run(value: Any, *arguments: Any, **options: Any) -> Any:
+        if isinstance(value, str) and value:
+            return value
+        return function(value, *arguments, **options)
+
+    return run
+
+
 def _instant(value: Any) -> datetime:
     text = str(value).strip()
     if re.fullmatch(r"-?\d{1,11}", text):
@@ -181,6 +195,7 @@ def _environment() -> liquid.Environment:
         name: bounded(name, filters[name]) for name in (*_TEXT_FILTERS, *_NUMBER_FILTERS)
     }
     environment.filters["date"] = date
+    environment.filters["default"] = bounded("default", _default(filters["default"]))
     return environment
 
 

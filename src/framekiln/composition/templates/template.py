@@ -92,7 +92,7 @@ def read_template(
     issues = list(
         check_data(template.inputs, defaults, root="default_values", with_presence=False).issues
     )
-    values, faults = fill_defaults(defaults, template.names, budget=budget)
+    values, faults = fill_defaults(defaults, template.names, inputs=template.inputs, budget=budget)
     issues += faults
     issues += liquid_errors(template.config.thaw(), template.names, "config")
     if issues:
@@ -154,7 +154,9 @@ def fill_template(
         raise InvalidData(checked.issues)
     given = {name: value for name, value in data.items() if value is not None}
     budget, defaults = WorkBudget(max_steps), template.default_values.thaw()
-    values, faults = fill_defaults(defaults, template.names, given=given, budget=budget)
+    values, faults = fill_defaults(
+        defaults, template.names, inputs=template.inputs, given=given, budget=budget
+    )
     filler = TemplateFiller(template.names, budget)
     config = filler.fill(template.config.thaw(), values)
     if faults or filler.issues:
