@@ -1,6 +1,5 @@
 """The fields that layers share, and the value types that only they use."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,7 +21,7 @@ from framekiln.composition.layers.filters import FilterType
 from framekiln.composition.layers.geometry import POSITION, SIZE, Position, Size
 from framekiln.composition.layers.json_schema import Definitions, JsonSchema, any_of
 from framekiln.composition.layers.limits import MAX_FILTERS, MAX_TIME_S
-from framekiln.composition.layers.numbers import as_json_number, numeric_text, seconds_on_grid
+from framekiln.composition.layers.numbers import seconds_on_grid
 from framekiln.composition.layers.schema import (
     REFUSED,
     Field,
@@ -32,9 +31,9 @@ from framekiln.composition.layers.schema import (
     json_type_name,
 )
 from framekiln.composition.layers.source_type import SourceType
+from framekiln.composition.layers.starts import is_anchored, read_anchored, write_start
 from framekiln.composition.layers.transition_type import TransitionsType
 from framekiln.composition.layers.values import (
-    Anchor,
     ChromaKey,
     Duck,
     LayerSound,
@@ -43,10 +42,6 @@ from framekiln.composition.layers.values import (
     Start,
     Trim,
 )
-
-_ANCHORED: Final = re.compile(r"\s*(after|with):(.{1,150})", re.DOTALL)
-_SHIFTED: Final = re.compile(r"(.+?)\s*([+-]\s*\d{0,6}\.?\d{1,9})s?\s*", re.DOTALL)
-
 
 _ID_NUMBER: Final = IntegerType(-(2**53), 2**53)
 _MAX_ID_CHARS: Final = 128
@@ -82,24 +77,17 @@ class _StartType:
     """Seconds, or `after:<id>` and `with:<id>` plus or minus seconds."""
 
     def read(self, value: object, place: FieldContext) -> Start | Refused:
-        anchored = _ANCHORED.fullmatch(value) if isinstance(value, str) else None
-        if anchored is None:
+        if not isinstance(value, str) or not is_anchored(value):
             return self._read_number(value, place)
-        anchor, text = Anchor(anchored[1]), anchored[2].strip()
-        if text in place.reading.layer_ids:
-            return Start(Fraction(0), anchor, text)
-        shifted = _SHIFTED.fullmatch(text)
-        if shifted is None or shifted[1] not in place.reading.layer_ids:
-            place.issue("unknown_layer", f"there is no layer with the id {text[:128]}")
+        start = read_anchored(value, place.reading.layer_ids)
+        if start is None:
+            layer_id = value.partition(":")[2].strip()
+            place.issue("unknown_layer", f"there is no layer with the id {layer_id[:128]}")
             return REFUSED
-        shift = numeric_text(shifted[2].replace(" ", ""))
-        return Start(seconds_on_grid(shift or Fraction(0)), anchor, shifted[1])
+        return start
 
     def write(self, value: Start) -> Any:
-        if value.anchor is None:
-            return as_json_number(value.at_s)
-        shift = "" if not value.at_s else f"{float(value.at_s):+.9f}".rstrip("0").rstrip(".")
-        return f"{value.anchor.value}:{value.layer_id}{shift}"
+        return write_start(value)
 
     def json_schema(self, definitions: Definitions) -> JsonSchema:
         anchored = {"type": "string", "pattern": r"^\s*(after|with):"}

@@ -14,6 +14,7 @@ from framekiln.composition.templates.budget import (
     TemplateTooCostly,
     WorkBudget,
 )
+from framekiln.composition.templates.layer_ids import with_suffix
 from framekiln.composition.templates.liquid_error import MAX_TEXT_CHARS, TemplateLiquidError
 from framekiln.composition.templates.liquid_text import holds_liquid
 from framekiln.composition.templates.template_texts import (
@@ -62,22 +63,23 @@ class TemplateFiller:
             if not isinstance(layer, Mapping):
                 filled.append(self.fill(layer, values, place))
                 continue
-            for copy, scope in self._copies(layer, values, place):
+            plain = {name: each for name, each in layer.items() if name not in ("when", "repeat")}
+            for index, scope in self._copies(layer, values, place):
                 if self.layer_count >= MAX_LAYERS:
                     self._issue(place, "out_of_range", f"there are more than {MAX_LAYERS} layers")
                     return filled
                 if self._stays(layer, scope, place):
                     self.layer_count += 1
-                    filled.append(self.fill(copy, scope, place))
+                    made = self.fill(plain, scope, place)
+                    filled.append(made if index is None else with_suffix(made, index))
         return filled
 
     def _copies(
         self, layer: Mapping[str, Any], values: Mapping[str, Any], path: str
-    ) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-        plain = {name: each for name, each in layer.items() if name not in ("when", "repeat")}
+    ) -> list[tuple[int | None, Mapping[str, Any]]]:
         wanted = layer.get("repeat")
         if wanted is None:
-            return [(plain, values)]
+            return [(None, values)]
         place = joined_path(path, "repeat")
         items = self._evaluate(wanted, values, place) if isinstance(wanted, str) else wanted
         if items is None:
@@ -89,8 +91,7 @@ class TemplateFiller:
             self._issue(place, "out_of_range", f"must have at most {MAX_LAYERS} items")
             return []
         return [
-            (_suffixed(plain, index), {**values, "item": item, "index": index})
-            for index, item in enumerate(items)
+            (index, {**values, "item": item, "index": index}) for index, item in enumerate(items)
         ]
 
     def _stays(self, layer: Mapping[str, Any], values: Mapping[str, Any], path: str) -> bool:
@@ -139,7 +140,3 @@ class TemplateFiller:
     def _issue(self, path: str, code: str, message: str, hint: str | None = None) -> None:
         if len(self.issues) < 200:
             self.issues.append(ConfigFinding(path, code, message, hint))
-
-
-def _suffixed(layer: Mapping[str, Any], index: int) -> Mapping[str, Any]:
-    return layer if layer.get("id") is None else {**layer, "id": f"{layer['id']}-{index}"}
