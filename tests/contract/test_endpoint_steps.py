@@ -399,6 +399,18 @@ class TestDeadWorkers:
         assert (shown["status"], shown["error"]["code"]) == ("failed", "step_kills_workers")
         assert [each["state"] for each in await endpoints.attempts(run)] == ["done"]
 
+    async def test_a_step_whose_job_is_lost_and_whose_file_is_deleted_fails(
+        self, endpoints: EndpointHarness, endpoint_receiver: TlsReceiver
+    ) -> None:
+        run = await endpoints.start_run(await endpoints.create_endpoint(endpoint_receiver.url()))
+        [job] = await endpoints.take_jobs()
+        await kill_during_request(endpoints, endpoint_receiver, job)
+        await endpoints.pipelines.run_sql("DELETE FROM file WHERE id = %s", run["file_id"])
+        endpoints.pipelines.clock.advance(timedelta(minutes=15))
+        await endpoints.pipelines.tick()
+        await endpoints.send_due()
+        assert (await endpoints.pipelines.get_run(run))["error"]["code"] == "file_failed"
+
     async def test_a_database_outage_before_the_request_costs_no_attempt(
         self, endpoints: EndpointHarness, endpoint_receiver: TlsReceiver, postgres: PostgresServer
     ) -> None:

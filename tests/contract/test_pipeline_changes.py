@@ -1,11 +1,15 @@
 """Runs follow what happens to their files, and what happened stays until somebody has looked."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
+from framekiln.jobs.failures import Failure
+from framekiln.pipelines.execution.jobs import unit_key_of
+from framekiln.pipelines.execution.step_work import RetryLater
 from tests.support.jobs import wait_for_blocked
-from tests.support.pipelines import PipelineHarness, step
+from tests.support.pipelines import PipelineHarness, ScriptedRunner, step
 
 TWO = {"steps": {"look": step("probe"), "out": step("publish", "look")}}
 
@@ -54,6 +58,51 @@ async def test_a_deleted_file_fails_its_waiting_run(pipelines: PipelineHarness) 
     shown = await pipelines.get_run(run)
     assert (shown["status"], shown["error"]["code"]) == ("failed", "file_failed")
     assert shown["file_id"] == file
+
+
+async def test_a_file_deleted_while_a_step_waits_fails_its_run_and_its_batch_goes_on(
+    pipelines: PipelineHarness, probe: ScriptedRunner
+) -> None:
+    deleted, next_file = await pipelines.add_file(), await pipelines.add_file()
+    pipeline = await pipelines.create_pipeline()
+    files = [{"file_id": deleted}, {"file_id": next_file}]
+    body = {"pipeline_id": pipeline, "runs": files, "max_in_flight": 1}
+    batch = (await pipelines.create("pipeline-batches", body))["batch"]
+    runs = (await pipelines.get("pipeline-runs", batch_id=batch["id"]))["runs"]
+    [broken] = [each for each in runs if each["file_id"] == deleted]
+    [sound] = [each for each in runs if each["file_id"] == next_file]
+    await pipelines.tick()
+    probe.results = [RetryLater(1.0)]
+    assert await pipelines.run_all_jobs() == 1
+    await pipelines.run_sql("DELETE FROM file WHERE id = %s", deleted)
+    await pipelines.tick()
+    assert (await pipelines.statuses(broken))[""] == "running"
+    pipelines.clock.advance(timedelta(seconds=1))
+    await pipelines.tick()
+    await pipelines.run_all_jobs()
+    shown = await pipelines.get_run(broken)
+    assert (shown["status"], shown["error"]) == (
+        "failed",
+        {"code": "file_failed", "message": "the file was deleted", "step_key": "look"},
+    )
+    await pipelines.tick()
+    await pipelines.run_all_jobs()
+    assert (await pipelines.statuses(sound))[""] == "succeeded"
+
+
+async def test_an_error_after_its_file_was_deleted_is_the_deletion(
+    pipelines: PipelineHarness,
+) -> None:
+    file = await pipelines.add_file()
+    run = await pipelines.start_run(await pipelines.create_pipeline(), file)
+    [job] = await pipelines.take_jobs()
+    taken = await pipelines.services.worker.take(unit_key_of(job["args"]), job_id=job["id"])
+    assert taken is not None
+    await pipelines.run_sql("DELETE FROM file WHERE id = %s", file)
+    lost = Failure("file_not_found", "no file")
+    assert await pipelines.services.worker.fail(taken.taken, lost, is_retryable=False)
+    shown = await pipelines.get_run(run)
+    assert (shown["status"], shown["error"]["code"]) == ("failed", "file_failed")
 
 
 async def test_a_run_created_while_its_file_becomes_ready_starts(

@@ -146,7 +146,7 @@ async def _start_attempt(
 ) -> _StartedAttempt | None:
     attempt = await store.lock(locked.connection, attempt_id)
     file, now = locked.context.file, locked.context.now
-    if attempt is None or file is None or not _may_take(attempt, job_id):
+    if attempt is None or not _may_take(attempt, job_id):
         return None
     endpoint = await endpoint_store.find(
         locked.connection, locked.run.organization_id, attempt.endpoint_id
@@ -165,10 +165,11 @@ async def _start_attempt(
     )
     await store.take(locked.connection, attempt.id, lease)
     attempt = replace(attempt, fence=unit.fence, taken_by=job_id, sent_at=now)
-    result = attempt.early_result or _archived_failure(endpoint)
+    result = attempt.early_result or _failure_before_request(locked, endpoint)
     if result is not None:
         await attempt_transitions.end_attempt(locked, attempt, result)
         return None
+    assert file is not None, "without a file there is nothing to send"
     return _StartedAttempt(attempt, unit, endpoint, locked.run, file, locked.context.definition)
 
 
@@ -177,10 +178,10 @@ def _may_take(attempt: StoredAttempt, job_id: int) -> bool:
     return attempt.state is AttemptState.SENDING and attempt.taken_by in (None, job_id)
 
 
-def _archived_failure(endpoint: Endpoint) -> AttemptFailed | None:
-    if endpoint.archived_at is None:
-        return None
-    return AttemptFailed(Failure(EndpointNotFound.code, f"endpoint {endpoint.id} was archived"))
+def _failure_before_request(locked: LockedRun, endpoint: Endpoint) -> AttemptFailed | None:
+    if endpoint.archived_at is not None:
+        return AttemptFailed(Failure(EndpointNotFound.code, f"endpoint {endpoint.id} was archived"))
+    return AttemptFailed(locked.file_failure()) if locked.context.file is None else None
 
 
 async def _release(locked: LockedRun, attempt: StoredAttempt) -> None:

@@ -128,6 +128,15 @@ class LockedRun:
         if after.status is not self.run.status:
             self._apply_run(after.status)
 
+    def file_failure(self) -> Failure:
+        """Return why the run can no longer use its file."""
+        file = self.context.file
+        if file is None:
+            return Failure(InputFileFailed.code, "the file was deleted")
+        if file.failure is not None:
+            return Failure(InputFileFailed.code, f"the file failed: {file.failure.message}")
+        return Failure(InputFileFailed.code, "the file has expired")
+
     async def save_output(self, key: str, output: StepOutput, window: Window | None = None) -> None:
         """Store the output of a step, or of one of its windows."""
         await output_store.put(
@@ -178,7 +187,7 @@ class LockedRun:
     def _with_failure(self, run: Run) -> Run:
         failed = [step for step in self.steps.values() if step.status is StepStatus.FAILED]
         if not failed:
-            return replace(run, failure=_file_failure(self.context.file))
+            return replace(run, failure=self.file_failure())
         first = min(failed, key=lambda step: step.completed_at or self.context.now)
         return replace(run, failure=first.failure, failed_step_key=first.key)
 
@@ -189,11 +198,3 @@ def _entered_windows(before: StepRun, after: StepRun) -> tuple[WindowRun, ...]:
         each if known.get(each.window.index, each.status) is each.status else each.entered()
         for each in after.windows
     )
-
-
-def _file_failure(file: File | None) -> Failure:
-    if file is None:
-        return Failure(InputFileFailed.code, "the file was deleted")
-    if file.failure is not None:
-        return Failure(InputFileFailed.code, f"the file failed: {file.failure.message}")
-    return Failure(InputFileFailed.code, "the file has expired")

@@ -58,12 +58,15 @@ class RunWorker:
     async def take(self, name: UnitKey, *, job_id: int) -> UnitAssignment | None:
         """Take a unit; None if there is nothing to do for this job."""
         async with self._coordinator.lock_run(name.run_id) as locked:
-            if locked is None or locked.context.file is None:
+            if locked is None:
                 return None
             deadline_at = locked.context.now + ATTEMPT_TIMEOUT
             taken = unit_transitions.take(locked, name, job_id=job_id, deadline_at=deadline_at)
             run, file, definition = locked.run, locked.context.file, locked.context.definition
-        if taken is None:
+            if taken is not None and file is None:
+                # No other job would end a unit that began before its file was deleted.
+                unit_transitions.fail(locked, taken, locked.file_failure(), is_retryable=False)
+        if taken is None or file is None:
             return None
         async with self._database.connection() as connection:
             inputs = await read_inputs(
@@ -83,6 +86,9 @@ class RunWorker:
         async with self._coordinator.lock_run(taken.key.run_id) as locked:
             if locked is None:
                 return False
+            if locked.context.file is None:
+                # What failed may speak of something that went with the file.
+                failure = locked.file_failure()
             return unit_transitions.fail(locked, taken, failure, is_retryable=is_retryable)
 
     async def postpone(
