@@ -4,20 +4,6 @@ export type Box = readonly [left: number, top: number, right: number, bottom: nu
 
 const SAME_PX = 0.01;
 
-/** Text may reach beyond the box of its element; the page's background is that of the window. */
-export function inkBox(element: Element, box: Box): Box {
-  if (element === document.documentElement || element === document.body) {
-    return unionOf(box, [0, 0, innerWidth, innerHeight]);
-  }
-  const hasText = [...element.childNodes].some((node) => node instanceof Text && node.data.trim());
-  if (!hasText) return box;
-  const range = document.createRange();
-  range.selectNodeContents(element);
-  const { width, height } = range.getBoundingClientRect();
-  const [left, top, right, bottom] = box;
-  return [left, top, Math.max(right, left + width), Math.max(bottom, top + height)];
-}
-
 export function innerBox(element: Element, [left, top, right, bottom]: Box): Box {
   const style = getComputedStyle(element);
   const width = (name: string): number => Number.parseFloat(style.getPropertyValue(name)) || 0;

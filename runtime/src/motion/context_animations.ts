@@ -8,7 +8,7 @@
 
 import { timeTree } from "../elements/timed.ts";
 import { selectorOf } from "../selector.ts";
-import { inkBox, type Box } from "./boxes.ts";
+import type { Box } from "./boxes.ts";
 import { effectsOf } from "./effects.ts";
 import { drawnAncestors, isShown } from "./flat_tree.ts";
 import { areEqual, type ElementFacts, type Found } from "./layer_finder.ts";
@@ -55,14 +55,14 @@ export class ContextAnimations {
 export function findCrossing(
   { layers, movers, lost, otherOrders }: Found,
   facts: ReadonlyMap<Element, ElementFacts>,
-  rests: ReadonlyMap<Element, Box>,
+  inks: ReadonlyMap<Element, Box>,
 ): string {
   if (otherOrders.length === 0) return "";
   const others = new Set<Element>(movers.filter((each) => !lost.includes(each)));
   const painted = layers.flatMap(({ elements, parts }) =>
     elements.map((element) => ({
       element,
-      box: around(inkBox(element, rests.get(element) ?? [0, 0, 0, 0]), facts.get(element)),
+      box: around(inks.get(element) ?? [0, 0, 0, 0], facts.get(element)),
       // What moves on its own, or changes its size, may overlap anything.
       chain: [...drawnAncestors(element)].filter((at) => others.has(at) || parts.includes(at)),
     })),

@@ -2,6 +2,7 @@
 
 import type { ElementFacts } from "./layer_finder.ts";
 import { FrameCanvas } from "../frame_canvas.ts";
+import { markerFontPx } from "./ink_box.ts";
 import { roundingOf } from "./rounding.ts";
 import { stackingOf } from "./stacking.ts";
 
@@ -67,7 +68,8 @@ export function reachOf(element: Element, style: CSSStyleDeclaration): number {
   );
   const outline = style.outlineStyle === "none" ? 0 : Number.parseFloat(style.outlineWidth);
   const hasGlyphs = isMarked(element, style) || hasOwnText(element);
-  const glyphs = hasGlyphs ? Number.parseFloat(style.fontSize) / 2 : 0;
+  const fontPx = Math.max(Number.parseFloat(style.fontSize), markerFontPx(element, style));
+  const glyphs = hasGlyphs ? fontPx / 2 : 0;
   return glyphs + 3 * Math.max(0, ...lengths) + outline;
 }
 

@@ -2,9 +2,10 @@
 
 import { selectorOf } from "../selector.ts";
 import { baselineOf, movedBaseline } from "./baseline.ts";
-import { areSame, boxOf, inkBox, unionOf, type Box } from "./boxes.ts";
+import { areSame, boxOf, unionOf, type Box } from "./boxes.ts";
 import { reachOf } from "./element_facts.ts";
 import { drawnElements, isShown } from "./flat_tree.ts";
+import { inkBox } from "./ink_box.ts";
 import type { ElementFacts, FoundLayer } from "./layer_finder.ts";
 import type { RedrawnParts } from "./redrawn_parts.ts";
 import type { ScriptRecording } from "./script_recording.ts";
@@ -93,7 +94,7 @@ export class ContentReader {
     const shown = layer.elements
       .flatMap((element) => (isWhole(element) ? [...drawnElements(element)] : [element]))
       .filter(isShown);
-    const boxes = shown.map((element) => inkBox(element, boxOf(element))).filter(hasArea);
+    const boxes = shown.map(inkBox).filter(hasArea);
     const box = boxes.length === 0 ? NOTHING : boxes.reduce(unionOf);
     const reachPx = Math.max(
       0,

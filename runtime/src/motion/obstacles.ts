@@ -4,6 +4,7 @@ import { timeTree } from "../elements/timed.ts";
 import { selectorOf } from "../selector.ts";
 import { effectsOf } from "./effects.ts";
 import { footageObstacles, isFootage } from "./footage.ts";
+import { markerObstacle } from "./ink_box.ts";
 import { hasMotionHandler } from "./motion_listeners.ts";
 import { unreadableFollowers } from "./progress_followers.ts";
 import { areReadable, rulesOf } from "./style_rules.ts";
@@ -53,6 +54,8 @@ export function elementObstacles(element: Element, style: CSSStyleDeclaration): 
     [style.position === "sticky", "position: sticky"],
   ];
   const found = reasons.filter(([is]) => is).map(([, what]) => what);
+  const marker = markerObstacle(element, style);
+  if (marker !== "") found.push(marker);
   return [...found, ...footageObstacles(element, style)].map(
     (what) => `${selectorOf(element)}: ${what}`,
   );

@@ -11,12 +11,13 @@ import { FrameCanvas, onlyNoteFrames } from "../frame_canvas.ts";
 import { placeRootUnscrolled } from "../root_box.ts";
 import { selectorOf } from "../selector.ts";
 import { baselineOf, movedBaseline } from "./baseline.ts";
-import { areSame, boxOf, innerBox, inkBox, isInside, unionOf, type Box } from "./boxes.ts";
+import { areSame, boxOf, innerBox, isInside, unionOf, type Box } from "./boxes.ts";
 import { ContextAnimations, findCrossing } from "./context_animations.ts";
 import { describeElement } from "./element_facts.ts";
 import { drawnElements, isShown } from "./flat_tree.ts";
 import { describeFootage, footageMs, type FootageReport } from "./footage.ts";
 import { effectsOf } from "./effects.ts";
+import { inkBox } from "./ink_box.ts";
 import { ContentReader, type LayerContent } from "./layer_contents.ts";
 import { findLayers, type ElementFacts, type FoundLayer } from "./layer_finder.ts";
 import type { MotionListeners } from "./motion_listeners.ts";
@@ -92,6 +93,8 @@ export class PageLayers {
   private readonly listeners: MotionListeners;
   private readonly facts = new Map<Element, ElementFacts>();
   private readonly rests = new Map<Element, Box>();
+  /** The same with what is drawn beyond the box. */
+  private readonly inks = new Map<Element, Box>();
   private readonly baselines = new Map<Element, number | null>();
   private readonly footage = new Map<FoundLayer, FootageReport>();
   private readonly parts = new RedrawnParts();
@@ -156,7 +159,7 @@ export class PageLayers {
     this.movers = found.movers;
     this.layers = found.layers;
     this.pose.use(this.seeker, found);
-    const shifted = this.measure(boundaries) || findCrossing(found, this.facts, this.rests);
+    const shifted = this.measure(boundaries) || findCrossing(found, this.facts, this.inks);
     if (shifted !== "") return refused(shifted);
     const unplaced = this.readFootage();
     if (unplaced.length > 0) return refused(...unplaced);
@@ -300,6 +303,7 @@ export class PageLayers {
         if (before !== undefined && this.parts.around(element).length > 0) continue;
         if (before === undefined) {
           this.rests.set(element, box);
+          this.inks.set(element, inkBox(element));
           if (this.facts.get(element)?.isText) this.baselines.set(element, baselineOf(element));
         } else if (!areSame(before, box))
           moved ||= `${element.localName}: its place in the layout changes`;
@@ -311,7 +315,7 @@ export class PageLayers {
 
   private report(layer: FoundLayer, shownAt: ReadonlyMap<Element, number>): LayerReport {
     const rest = (element: Element): Box => this.rests.get(element) ?? [0, 0, 0, 0];
-    const boxes = layer.elements.map((element) => inkBox(element, rest(element)));
+    const boxes = layer.elements.map((element) => this.inks.get(element) ?? rest(element));
     const view: Box = [0, 0, innerWidth, innerHeight];
     const isText = layer.elements.every((each) => this.facts.get(each)?.isText);
     const first = this.baselines.get(layer.elements[0] as Element) ?? null;

@@ -1,0 +1,97 @@
+"""What elements draw beyond their boxes, or others draw for them, is in composed films."""
+
+from fractions import Fraction
+
+import pytest
+
+from framekiln.capture.browser import Browser
+from framekiln.engine.composed.drawing_page import open_drawing_page
+from framekiln.engine.composed.errors import NotComposable
+from framekiln.engine.film_order import FilmOrder, PageMethod
+from framekiln.engine.page.renderer import open_page_renderer
+from tests.support.composed_pages import worst_spot
+from tests.support.timeouts import FILM_LIMITS
+
+MAX_SPOT = 8.0
+"""Of luma; a line or dot that is missing has 25 and more."""
+
+STYLE = """<!doctype html><style>
+body { margin: 0; background: #fff; color: #222; font: 16px "DejaVu Sans" }
+.in { position: absolute; left: 110px; top: 50px; margin: 0; animation: fade .3s linear both }
+.box { width: 120px; height: 50px }
+@keyframes fade { from { opacity: 0 } }
+%s</style>%s"""
+
+
+def order(html: str, rules: str = "") -> FilmOrder:
+    return FilmOrder(
+        html=STYLE % (rules, html),
+        width_px=320,
+        height_px=180,
+        fps=Fraction(10),
+        duration_ms=500,
+        page_method=PageMethod.COMPOSED,
+    )
+
+
+def reason(film: FilmOrder, browser: Browser) -> str:
+    """Return why a page cannot be composed."""
+    with (
+        open_page_renderer(film, browser, FILM_LIMITS) as filmed,
+        pytest.raises(NotComposable) as error,
+        open_drawing_page(film, browser, filmed.plan, FILM_LIMITS),
+    ):
+        pass
+    return str(error.value)
+
+
+LISTS = {
+    "bullets": ("<ul class=in><li>one<li>two</ul>", ""),
+    "bullets of a list without padding": ("<ul class=in style='padding: 0'><li>one</ul>", ""),
+    "bullets of empty items": ("<ul class=in><li style='height: 30px'></ul>", ""),
+    "bullets of paragraphs": ("<ul class=in><li><p>one</p></ul>", ""),
+    "bullets from right to left": ("<ul class=in dir=rtl><li>one</ul>", ""),
+    "items that fade": ("<ul style='margin: 50px 90px'><li style='animation: fade .3s'>a</ul>", ""),
+    "numbers": ("<ol class=in start=98765><li>one<li>two</ol>", ""),
+    "roman numbers": ("<ol class=in start=3888 type=i><li>one</ol>", ""),
+    "large bullets": ("<ul class=in><li>one</ul>", "li::marker { font-size: 40px }"),
+    "texts in the place of bullets": ("<ul class=in><li>a</ul>", "li::marker { content: 'word ' }"),
+    "a text that begins further left": (
+        "<div class=in style='text-indent: -60px; white-space: nowrap'>Alpha beta</div>",
+        "",
+    ),
+    "a text that ends further left": (
+        "<div class=in style='width: 20px; direction: rtl; white-space: nowrap'>Alpha beta</div>",
+        "",
+    ),
+    "a text that is higher than its box": (
+        "<div class='in box' style='display: flex; align-items: end; height: 5px'>A b c</div>",
+        "",
+    ),
+    "a drawing that is larger than its box": (
+        "<svg class=in width=40 height=40 overflow=visible><circle cx=-20 cy=20 r=30 /></svg>",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_markers_and_texts_beyond_their_boxes_are_composed(browser: Browser, name: str) -> None:
+    assert worst_spot(order(*LISTS[name]), browser, every=2) < MAX_SPOT
+
+
+OBSTACLES = {
+    "list-style-image": (
+        "<ul class=in><li>a</ul>",
+        "ul { list-style-image: linear-gradient(red, red)",
+    ),
+    "list-style-type: ethiopic-numeric": (
+        "<ul class=in style='list-style-type: ethiopic-numeric'><li>a</ul>",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("obstacle", OBSTACLES)
+def test_what_may_draw_anywhere_is_filmed(browser: Browser, obstacle: str) -> None:
+    assert obstacle in reason(order(*OBSTACLES[obstacle]), browser)
