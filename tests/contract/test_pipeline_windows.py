@@ -60,6 +60,7 @@ class StreamedUpload:
         self.line = pipelines
         self.file_id = file_id
         self.counts = {track_id: 0 for track_id, _ in TRACKS}
+        self.begins_ms = {track_id: 0 for track_id, _ in TRACKS}
 
     @classmethod
     async def begin(cls, pipelines: PipelineHarness) -> "StreamedUpload":
@@ -80,7 +81,8 @@ class StreamedUpload:
         for _ in range(count):
             number = self.counts[track_id]
             self.counts[track_id] += 1
-            start_ms, end_ms = number * SECOND_MS, (number + 1) * SECOND_MS
+            start_ms = self.begins_ms[track_id] + number * SECOND_MS
+            end_ms = start_ms + SECOND_MS
             await self.line.run_sql(
                 "UPDATE file_stream_track SET end_ms = %s WHERE file_id = %s AND track_id = %s",
                 end_ms,
@@ -166,6 +168,33 @@ class TestIncompleteFiles:
             (2, 4000, 5000),
         ]
         assert [each.overlap_ms for each in scenes if each] == [0, 1000, 1000]
+
+    async def test_sound_before_the_first_picture_is_in_windows(
+        self, pipelines: PipelineHarness, runner: ScriptedRunner
+    ) -> None:
+        upload = await StreamedUpload.begin(pipelines)
+        upload.begins_ms[1] = 2500
+        definition = {"steps": {"hear": segmented("transcribe", window_ms=1000)}}
+        run = await pipelines.start_run(await pipelines.create_pipeline(definition), upload.file_id)
+        await upload.send(2, 2)
+        await pipelines.tick()
+        assert await pipelines.take_jobs() == []
+        await upload.send(1, 3)
+        await pipelines.tick()
+        await pipelines.run_all_jobs()
+        assert spans(runner) == [(0, 0, 1000)]
+        await upload.send(2, 1)
+        await pipelines.set_file_status(upload.file_id, "ready")
+        await pipelines.tick()
+        await pipelines.run_all_jobs()
+        assert spans(runner) == [
+            (0, 0, 1000),
+            (1, 1000, 2000),
+            (2, 2000, 3500),
+            (3, 3500, 4500),
+            (4, 4500, 5500),
+        ]
+        assert (await pipelines.statuses(run))["hear"] == "succeeded"
 
     async def test_a_failed_file_fails_the_run(
         self, pipelines: PipelineHarness, runner: ScriptedRunner
@@ -323,3 +352,22 @@ def test_boundaries_of_an_index_end_where_the_longest_track_ends() -> None:
     }
     arrived = boundaries_of_index(json.dumps(index).encode())
     assert (arrived.boundaries_ms, arrived.is_sealed) == ((0, 2002, 3500), True)
+
+
+def test_boundaries_of_an_index_begin_where_the_first_track_begins() -> None:
+    index = {
+        "1": {
+            "track": 1,
+            "type": "video",
+            "timescale": 1000,
+            "segments": [{"cts": 13000, "duration": 1000}, {"cts": 14000, "duration": 1000}],
+        },
+        "2": {
+            "track": 2,
+            "type": "audio",
+            "timescale": 1000,
+            "segments": [{"cts": start, "duration": 2000} for start in (10000, 12000, 14000)],
+        },
+    }
+    found = boundaries_of_index(json.dumps(index).encode())
+    assert found.boundaries_ms == (10000, 12000, 13000, 14000, 16000)

@@ -1,11 +1,12 @@
 """The windows of a segment step: which part of the file each attempt processes. Pure.
 
-Windows cover the file once, from its first fragment to its end, without gaps. Each starts on a
-fragment boundary and ends on the first boundary at which it is at least `window_ms` long; only the
-last one, which ends where the file ends, may be shorter. The **overlap** is what a window may look
-at before it begins: its media starts on the last boundary that is at least `overlap_ms` earlier, so
-an overlap can be longer than asked for, or shorter at the beginning of the file. Annotations belong
-to the window without its overlap, so that neighbours never report the same thing twice.
+Windows cover the file once, from where its first track begins to its end, without gaps. Each starts
+on a fragment boundary and ends on the first boundary at which it is at least `window_ms` long; only
+the last one, which ends where the file ends, may be shorter. The **overlap** is what a window may
+look at before it begins: its media starts on the last boundary that is at least `overlap_ms`
+earlier, so an overlap can be longer than asked for, or shorter at the beginning of the file.
+Annotations belong to the window without its overlap, so that neighbours never report the same thing
+twice.
 """
 
 from bisect import bisect_left, bisect_right

@@ -1,19 +1,24 @@
 """The times where the fragments of a file start, as far as they have arrived. Windows end there.
 
+They are those of the first video track, else of the first track. Where another track begins earlier
+its fragments count until then: what is heard before the first picture is in a window, too.
+
 Until a streamed upload is sealed, only the start times of fragments count, and only as far as all
 tracks have arrived. So a boundary never changes, whatever arrives later.
 """
 
 import asyncio
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
+from math import inf
 from typing import Any, Final
 
 from framekiln.db.pool import Connection, Database
 from framekiln.files.lookup import list_stream_fragments, list_stream_tracks
 from framekiln.files.model import SCRUB_TRACK, File, FileStatus
-from framekiln.files.streams.model import StreamedFragment
 from framekiln.storage.blob_store import BlobStore
 
 _SEALED: Final = (FileStatus.PROCESSING, FileStatus.READY)
@@ -50,19 +55,14 @@ async def _boundaries_of_stream(connection: Connection, file: File) -> MediaBoun
     if not tracks:
         return None
     cut = next((each for each in tracks if each.type == "video"), tracks[0])
-    starts = [each for each in fragments if each.track_id == cut.track_id]
-    if file.status in _SEALED:
-        return MediaBoundaries(
-            _boundaries(starts, end_ms=max(each.end_ms or 0 for each in tracks)), True
-        )
-    arrived_ms = min(each.end_ms or 0 for each in tracks)
-    return MediaBoundaries(
-        tuple(each.start_ms for each in starts if each.start_ms <= arrived_ms), False
+    starts = _starts(
+        (each.start_ms for each in fragments if each.track_id == cut.track_id),
+        (each.start_ms for each in fragments if each.track_id != cut.track_id),
     )
-
-
-def _boundaries(fragments: list[StreamedFragment], *, end_ms: int) -> tuple[int, ...]:
-    return (*(each.start_ms for each in fragments if each.start_ms < end_ms), end_ms)
+    if file.status in _SEALED:
+        return _whole(starts, end_ms=max(each.end_ms or 0 for each in tracks))
+    arrived_ms = min(each.end_ms or 0 for each in tracks)
+    return MediaBoundaries(tuple(each for each in starts if each <= arrived_ms), False)
 
 
 def boundaries_of_index(raw: bytes) -> MediaBoundaries:
@@ -70,10 +70,21 @@ def boundaries_of_index(raw: bytes) -> MediaBoundaries:
     index: dict[str, Any] = json.loads(raw)
     entries = [entry for key, entry in index.items() if int(key) != SCRUB_TRACK]
     entries = sorted(entries, key=lambda entry: (entry["type"] != "video", entry["track"]))
-    end_ms = max(_end_ms(entry) for entry in entries)
-    starts = (_ms(each["cts"], entries[0]) for each in entries[0]["segments"])
-    rising = sorted({max(0, each) for each in starts if each < end_ms})
-    return MediaBoundaries((*rising, end_ms), True)
+    first, *others = ([_ms(each["cts"], entry) for each in entry["segments"]] for entry in entries)
+    starts = _starts(first, chain.from_iterable(others))
+    return _whole(starts, end_ms=max(_end_ms(entry) for entry in entries))
+
+
+def _starts(cut: Iterable[int], others: Iterable[int]) -> list[int]:
+    """Return the rising starts of one track, after those of the others before it begins."""
+    # What is before time zero is never played.
+    starts = {max(0, each) for each in cut}
+    first_ms = min(starts, default=inf)
+    return sorted(starts | {max(0, each) for each in others if each < first_ms})
+
+
+def _whole(starts: list[int], *, end_ms: int) -> MediaBoundaries:
+    return MediaBoundaries((*(each for each in starts if each < end_ms), end_ms), True)
 
 
 def _end_ms(entry: dict[str, Any]) -> int:
