@@ -117,6 +117,11 @@ _ALL = (*_RENDERS, *_FILES, *_TRANSCRIPTIONS, *_VIDEOS, *_DESTINATIONS, *_PIPELI
 TOPICS: Final[Mapping[str, Topic]] = MappingProxyType({topic.name: topic for topic in _ALL})
 PATTERNS: Final = frozenset({EVERYTHING, *TOPICS, *(f"{topic.family}.*" for topic in _ALL)})
 """Allowed values in `events` of a subscription."""
+_SAME: Final = (
+    ("completed", "complete", "ready", "encoded", "succeeded", "success", "done", "finished"),
+    ("started", "rendering", "processing", "transcribing", "running"),
+)
+"""Words that topics and statuses have for the same."""
 
 
 def patterns_for(topic: str) -> list[str]:
@@ -142,6 +147,16 @@ def check_patterns(patterns: Iterable[str]) -> tuple[str, ...]:
 
 
 def _unknown(name: str, known: Iterable[str], *, field: str) -> UnknownTopic:
-    question = did_you_mean(name, known)
+    question = did_you_mean(_with_usual_word(name, known), known)
     hint = f": {question}" if question else "; GET /api/v1/webhook-topics lists them"
     return UnknownTopic(f"{field}: there is no topic {name[:100]!r}{hint}", field=field)
+
+
+def _with_usual_word(name: str, known: Iterable[str]) -> str:
+    """Return a name with the word that its family has for a status, if it has one.
+
+    By its letters alone, `succeeded` is nearest to `cancelled`.
+    """
+    family, _, word = name.partition(".")
+    usual = (f"{family}.{each}" for words in _SAME if word in words for each in words)
+    return next((each for each in usual if each in known), name)
