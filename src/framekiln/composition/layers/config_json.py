@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from framekiln.composition.layers.anchors import check_anchors
 from framekiln.composition.layers.colours import BLACK
+from framekiln.composition.layers.ducks import check_ducking
 from framekiln.composition.layers.field_types import (
     BooleanType,
     ChoiceType,
@@ -302,6 +303,7 @@ CONFIG_SCHEMA: Final = _schema(ConfigLimits())
 
 def _check_whole(config: LayerConfig, place: FieldContext) -> None:
     check_anchors(config.layers, place)
+    check_ducking(config.layers, place)
     if config.dimensions is None and len(sized_layers(config.layers)) != 1:
         place.child("dimensions").issue(
             "required", "is missing, and there is not exactly one video or image to take it from"

@@ -72,6 +72,17 @@ class IdType:
         return any_of(text, _ID_NUMBER.json_schema(definitions))
 
 
+class _OtherIdType(IdType):
+    """The id of a layer of the config."""
+
+    def read(self, value: object, place: FieldContext) -> str | Refused:
+        layer_id = super().read(value, place)
+        if isinstance(layer_id, Refused) or layer_id in place.reading.layer_ids:
+            return layer_id
+        place.issue("unknown_layer", f"there is no layer with the id {layer_id}")
+        return REFUSED
+
+
 @dataclass(frozen=True)
 class _StartType:
     """Seconds, or `after:<id>` and `with:<id>` plus or minus seconds."""
@@ -193,7 +204,7 @@ _TRIM: Final = Schema(
 _DUCK: Final = Schema(
     Duck,
     (
-        Field("under", "under", ListType(IdType(), 100), is_required=True),
+        Field("under", "under", ListType(_OtherIdType(), 100), is_required=True),
         Field("amount", "amount", NumberType(0, 1), 0.7),
     ),
 )

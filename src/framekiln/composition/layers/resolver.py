@@ -9,12 +9,13 @@ from fractions import Fraction
 from math import floor
 from typing import Final
 
-from framekiln.composition.layers.audio import LayerAudio, ducked_gain
+from framekiln.composition.layers.audio import LayerAudio
 from framekiln.composition.layers.boxes import map_point
 from framekiln.composition.layers.colours import Colour
 from framekiln.composition.layers.config_json import even_side, sized_layers
 from framekiln.composition.layers.curves import Curve, curves_of
 from framekiln.composition.layers.dissolves import mark_dissolves
+from framekiln.composition.layers.ducks import ducked_sounds
 from framekiln.composition.layers.fades import fades_of, ramp
 from framekiln.composition.layers.findings import ConfigFinding, ConfigFindings
 from framekiln.composition.layers.geometry import Align, Position
@@ -145,7 +146,7 @@ def resolve(
         timeline=Timeline(config.fps, max(1, frame_count)),
         layers=tuple(layers),
         dissolves=tuple(film.dissolves),
-        sounds=film.finished_sounds(),
+        sounds=ducked_sounds(film.sounds, config.layers, survey.findings),
     )
     return replace(resolved, warnings=(*survey.findings.warnings, *layer_warnings(resolved)))
 
@@ -216,7 +217,7 @@ class _Resolver:
     frame_count: int
     measured: Mapping[str, PixelSize]
     dissolves: list[Dissolve] = field(default_factory=list)
-    sounds: list[tuple[LayerAudio, Layer]] = field(default_factory=list)
+    sounds: list[LayerAudio] = field(default_factory=list)
 
     def resolve_layers(
         self, placed: Sequence[PlacedLayer], container: _Container
@@ -225,23 +226,6 @@ class _Resolver:
         marked, dissolves = mark_dissolves(self._resolve_each(placed, container))
         self.dissolves += dissolves
         return sorted(marked, key=lambda layer: _z(layer.layer))
-
-    def finished_sounds(self) -> tuple[LayerAudio, ...]:
-        """Return all audio, ducked where a layer requests it."""
-        spans: dict[str, list[tuple[Fraction, Fraction]]] = {}
-        for sound, _ in self.sounds:
-            spans.setdefault(sound.layer_id, []).append((sound.start_s, sound.end_s))
-        finished: list[LayerAudio] = []
-        for sound, layer in self.sounds:
-            assert isinstance(layer, VideoLayer | AudioLayer)
-            duck = layer.sound.duck
-            if duck is None:
-                finished.append(sound)
-                continue
-            under = [span for name in duck.under for span in spans.get(name, [])]
-            gains = (*sound.gains, ducked_gain(under, duck.amount))
-            finished.append(replace(sound, gains=gains))
-        return tuple(finished)
 
     def _resolve_each(
         self, placed: Sequence[PlacedLayer], container: _Container
@@ -315,7 +299,7 @@ class _Resolver:
             window=layer.window,
             gains=inside.gains,
         )
-        self.sounds.append((sound, value))
+        self.sounds.append(sound)
 
 
 def _z(layer: Layer) -> float:

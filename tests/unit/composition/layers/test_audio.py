@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 from framekiln.composition.layers import LayerAudio
-from tests.unit.composition.layers.configs import MUSIC, film, video
+from tests.unit.composition.layers.configs import (
+    MUSIC,
+    config_of,
+    film,
+    issues_of,
+    text,
+    video,
+)
 
 
 def music(**fields: Any) -> dict[str, Any]:
@@ -110,6 +117,71 @@ def test_ducking_lowers_the_volume_under_other_layers() -> None:
     voice = video(timeline={"start": 2}, trim={"end": 2})
     sound = sound_of(music(loop=True, audio={"duck": duck}), voice, duration=8)
     assert gains(sound, 1, 1.875, 2, 3, 4, 5) == pytest.approx([1, 0.6, 0.2, 0.2, 0.2, 1])
+
+
+@pytest.mark.parametrize("container", ["group", "sequence"])
+def test_ducking_under_a_container_follows_every_sound_in_it(container: str) -> None:
+    voices = [video(id=name, trim={"end": 1}) for name in ("v", "w")]
+    voices[0]["timeline"] = {"start": 1} if container == "group" else {}
+    inner = {"type": container, "id": "inner", "layers": voices}
+    outer = {"type": "group", "id": "outer", "timeline": {"start": 2}, "layers": [inner]}
+    duck = {"under": ["outer"], "amount": 0.8}
+    sound = sound_of(music(loop=True, audio={"duck": duck}), outer, duration=8)
+    assert gains(sound, 1.5, 2.5, 3.5, 4.5) == pytest.approx([1, 0.2, 0.2, 1])
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [text(id="v"), video(visible=False), {"type": "group", "id": "v", "layers": [text()]}],
+    ids=["text", "hidden", "group without sound"],
+)
+def test_ducking_under_a_layer_without_sound_causes_a_warning(silent: dict[str, Any]) -> None:
+    resolved = film(music(audio={"duck": {"under": ["v"]}}), silent, duration=3)
+    assert [(each.path, each.code) for each in resolved.warnings] == [
+        ("layers.0.audio.duck.under", "no_effect")
+    ]
+    assert gains(resolved.sounds[0], 0.5, 2.5) == [1, 1]
+
+
+def ducking(name: str, *under: str) -> dict[str, Any]:
+    return music(id=name, audio={"duck": {"under": list(under)}})
+
+
+@pytest.mark.parametrize(
+    ("layers", "paths"),
+    [
+        ([ducking("a", "a")], ["layers.0"]),
+        ([ducking("a", "b"), ducking("b", "a"), music()], ["layers.0", "layers.1"]),
+        (
+            [ducking("a", "b"), ducking("b", "c"), ducking("c", "b"), ducking("m", "a")],
+            ["layers.1", "layers.2"],
+        ),
+        (
+            [
+                {"type": "group", "id": "g", "layers": [ducking("a", "s")]},
+                {"type": "sequence", "id": "s", "layers": [ducking("b", "g")]},
+            ],
+            ["layers.0.layers.0", "layers.1.layers.0"],
+        ),
+    ],
+    ids=["itself", "each other", "others after", "through containers"],
+)
+def test_layers_that_duck_under_themselves_are_refused(
+    layers: list[dict[str, Any]], paths: list[str]
+) -> None:
+    found = {f"{path}.audio.duck.under": "circular_start" for path in paths}
+    assert issues_of(config_of(*layers)) == found
+
+
+def test_a_chain_of_ducking_is_allowed() -> None:
+    group = {"type": "group", "id": "g", "layers": [ducking("b", "c"), music(id="c")]}
+    assert issues_of(config_of(ducking("a", "g", "b"), group)) == {}
+
+
+def test_ducking_under_an_unknown_layer_is_refused() -> None:
+    assert issues_of(config_of(music(), ducking("a", "m", "nobody"))) == {
+        "layers.1.audio.duck.under.1": "unknown_layer"
+    }
 
 
 @pytest.mark.parametrize("easing", ["linear", "easeInOut", "elasticOut"])
