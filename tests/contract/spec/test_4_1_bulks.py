@@ -105,6 +105,14 @@ async def wakes_pages(app: AppHarness, action: Awaitable[object]) -> bool:
         return topic in await read_to_marker()
 
 
+async def test_a_bulk_warns_of_what_has_no_effect(app: AppHarness, template: str) -> None:
+    body = {"rows": [{"name": "Ada"}, {"name": "Bo", "nmae": "x"}], "key": "k"}
+    answer = await app.client.post(template, json=body)
+    assert answer.status_code == 201, answer.text
+    found = [(each.get("row"), each["path"]) for each in answer.json()["warnings"]]
+    assert found == [(None, "key"), (2, "data.nmae")]
+
+
 async def test_rows_become_videos_a_few_at_a_time(
     app: AppHarness, template: str, film: bytes
 ) -> None:

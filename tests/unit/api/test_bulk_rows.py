@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from framekiln.api.v2.bulk_rows import read_csv, read_json_lines, read_json_rows
-from framekiln.composition.templates import open_template
+from framekiln.composition.templates import Template, open_template
 from framekiln.kit.errors import InvalidInput, TooLarge
 from framekiln.videos.bulks.model import MAX_ROWS
-from framekiln.videos.bulks.row_check import InvalidRows, find_row_issues
+from framekiln.videos.bulks.row_check import MAX_WARNINGS, InvalidRows, check_rows
 
 
 def test_csv_has_names_in_its_first_line_and_empty_cells_are_no_values() -> None:
@@ -20,6 +20,8 @@ def test_csv_has_names_in_its_first_line_and_empty_cells_are_no_values() -> None
     ("raw", "message"),
     [
         (b"", "must name each input once"),
+        (b"name;city\nAda;London", "has semicolons and no commas"),
+        (b"name\tcity\nAda\tLondon", "has tabs and no commas"),
         (b"name,name\nAda,b", "must name each input once"),
         (b"name,\nAda,b", "must name each input once"),
         (b"name\n\xff", "is not UTF-8"),
@@ -88,9 +90,40 @@ def test_all_wrong_rows_are_found_by_rules_and_by_config() -> None:
         {"name": "Archimedes"},
         {"name": "Bob", "size": -4},
     ]
-    issues = find_row_issues(template, rows)
+    issues = check_rows(template, rows).issues
     assert [(issue.row, issue.path) for issue in issues] == [
         (2, "data.name"),
         (3, "data.name"),
         (4, "layers.0.text.fontSize"),
+    ]
+
+
+def colours_template() -> Template:
+    layer = {"type": "text", "text": {"text": "x", "color": "{{ color }}"}}
+    config = {"dimensions": {"width": 64, "height": 64}, "duration": 1, "layers": [layer]}
+    return open_template(config, {"color": "color"}, {"color": "red"})
+
+
+def test_a_name_that_is_no_input_is_warned_of_once() -> None:
+    rows = [{"color": "red"}, *read_csv(b"colour,color\nblue,\ngreen,\n")]
+    (warning,) = check_rows(colours_template(), rows).warnings
+    assert warning.as_json() == {
+        "row": 2,
+        "path": "data.colour",
+        "code": "unknown_field",
+        "message": "colour is not an input",
+        "hint": "did you mean color?",
+    }
+
+
+def test_the_warnings_of_a_bulk_are_bounded() -> None:
+    rows = [{f"name {number}": 1} for number in range(MAX_WARNINGS + 1)]
+    found = check_rows(colours_template(), rows)
+    assert (len(found.warnings), found.issues) == (MAX_WARNINGS, ())
+
+
+def test_a_field_beside_the_rows_that_is_not_known_is_warned_of() -> None:
+    posted = read_json_rows({"rows": [{}], "versoin": 2})
+    assert [(each.path, each.code, each.hint) for each in posted.warnings] == [
+        ("versoin", "unknown_field", "did you mean version?")
     ]

@@ -39,6 +39,23 @@ class BulkAnswer(BaseModel):
     data: BulkInfo
 
 
+class BulkWarning(BaseModel):
+    """Something that has no effect; equal warnings are listed once, with the first row."""
+
+    row: int = 0
+    path: str
+    code: str
+    message: str
+    hint: str = ""
+
+
+class CreatedBulkAnswer(BaseModel):
+    """A bulk, and what has no effect in its rows."""
+
+    data: BulkInfo
+    warnings: list[BulkWarning] = []
+
+
 class BulkRowError(BaseModel):
     """Why a row has no video."""
 

@@ -5,6 +5,7 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from fastapi import Request
@@ -12,8 +13,10 @@ from fastapi import Request
 from framekiln.api.bodies import parse_json, parse_large_json, read_bytes
 from framekiln.api.errors import MalformedJson
 from framekiln.api.v2.forms import MAX_FIELDS_BYTES, field_error
+from framekiln.composition.layers.findings import MAX_FINDINGS, ConfigFinding
 from framekiln.kit.errors import InvalidInput, TooLarge
 from framekiln.kit.json_scan import MAX_VALUES
+from framekiln.kit.suggestions import did_you_mean
 from framekiln.videos.bulks.model import MAX_ROWS
 from framekiln.videos.bulks.row_check import InvalidRows, RowIssue
 
@@ -28,6 +31,8 @@ JSON_LINES_TYPES: Final = (
 MAX_COMMAS: Final = 10_000
 """In a row of CSV, which is read, sorted and written by single calls."""
 
+_FIELDS: Final = frozenset({"rows", "version", "destinations"})
+
 Data = dict[str, Any]
 
 
@@ -38,6 +43,7 @@ class PostedRows:
     rows: list[Data]
     version: object = None
     destinations: object = None
+    warnings: tuple[ConfigFinding, ...] = ()
 
 
 async def read_posted_rows(request: Request) -> PostedRows:
@@ -59,7 +65,9 @@ async def read_posted_rows(request: Request) -> PostedRows:
 def read_json_rows(value: object) -> PostedRows:
     """Return the rows of an array, or of an object with `rows`."""
     version = destinations = None
+    warnings: tuple[ConfigFinding, ...] = ()
     if isinstance(value, dict):
+        warnings = tuple(islice(_unknown_fields(value), MAX_FINDINGS))
         version, destinations = value.get("version"), value.get("destinations")
         value = value.get("rows")
     if not isinstance(value, list):
@@ -70,7 +78,13 @@ def read_json_rows(value: object) -> PostedRows:
     ]
     if issues:
         raise InvalidRows(issues)
-    return PostedRows(value, version, destinations)
+    return PostedRows(value, version, destinations, warnings)
+
+
+def _unknown_fields(body: dict[str, Any]) -> Iterator[ConfigFinding]:
+    for name in body.keys() - _FIELDS:
+        shown, hint = name[:100], did_you_mean(name, _FIELDS)
+        yield ConfigFinding(shown, "unknown_field", f"{shown} is not a field of a bulk", hint)
 
 
 def read_json_lines(raw: bytes) -> list[Data]:
@@ -106,10 +120,7 @@ def read_csv(raw: bytes) -> list[Data]:
     if "\x00" in text:
         raise field_error("rows", "type", "the CSV holds the character U+0000")
     lines = _csv_lines(text)
-    names = [name.strip() for name in next(lines, [])]
-    if not names or "" in names or len(set(names)) < len(names):
-        message = "the first line of the CSV must name each input once, without empty names"
-        raise field_error("rows", "type", message)
+    names = _csv_names(next(lines, []))
     rows: list[Data] = []
     issues: list[RowIssue] = []
     for number, cells in enumerate(lines, start=1):
@@ -122,6 +133,18 @@ def read_csv(raw: bytes) -> list[Data]:
     if issues:
         raise InvalidRows(issues)
     return rows
+
+
+def _csv_names(cells: list[str]) -> list[str]:
+    names = [name.strip() for name in cells]
+    if not names or "" in names or len(set(names)) < len(names):
+        message = "the first line of the CSV must name each input once, without empty names"
+        raise field_error("rows", "type", message)
+    for separator, shown in ((";", "semicolons"), ("\t", "tabs")):
+        if len(names) == 1 and separator in names[0]:
+            message = f"the first line of the CSV has {shown} and no commas: use commas"
+            raise field_error("rows", "type", message)
+    return names
 
 
 def _csv_lines(text: str) -> Iterator[list[str]]:

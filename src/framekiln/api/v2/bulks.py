@@ -14,6 +14,7 @@ from framekiln.api.destination_bodies import bulk_destinations
 from framekiln.api.v2.bulk_bodies import (
     BulkAnswer,
     BulkRowList,
+    CreatedBulkAnswer,
     bulk_answer,
     bulk_row_info,
 )
@@ -81,7 +82,7 @@ _KEY: Final = Header(
 @router.post(
     "/templates/{template_id}/bulk",
     status_code=201,
-    response_model=BulkAnswer,
+    response_model=CreatedBulkAnswer,
     response_model_exclude_unset=True,
     openapi_extra=_CREATE_BULK,
     summary="Create many videos from a template",
@@ -101,14 +102,15 @@ async def create_bulk(
         posted = await read_posted_rows(request)
         addresses, also_write = await bulk_destinations(services, posted.destinations, template)
         asked = BulkRequest(posted.rows, posted_version(posted, version), key, addresses)
-        counted, is_new = await services.v2.bulks.create(
-            caller, template_id, asked, also_write=also_write
-        )
+        created = await services.v2.bulks.create(caller, template_id, asked, also_write=also_write)
     except InvalidRows as error:
         return JSONResponse(rows_problem(error), status_code=422)
-    if not is_new:
+    if not created.is_new:
         response.status_code = 200
-    return bulk_answer(counted)
+    found = [each.as_json() for each in posted.warnings]
+    found += [each.as_json() for each in created.warnings]
+    extra = {"warnings": found} if found else {}
+    return CreatedBulkAnswer(data=bulk_answer(created.counted).data, **extra)
 
 
 @router.get("/bulks/{bulk_id}", response_model_exclude_unset=True, summary="Show a bulk")

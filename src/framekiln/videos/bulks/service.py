@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from framekiln.db.pool import Connection, Database
@@ -21,7 +22,7 @@ from framekiln.videos.bulks.model import (
     CountedBulk,
     NewBulk,
 )
-from framekiln.videos.bulks.row_check import require_valid_rows
+from framekiln.videos.bulks.row_check import RowWarning, require_valid_rows
 from framekiln.videos.errors import (
     BulkKeyReused,
     BulkNotEnded,
@@ -37,6 +38,15 @@ from framekiln.videos.templates.service import Templates
 _ROWS_AT_A_TIME: Final = 500
 
 WriteWithBulk = Callable[[Connection, Bulk], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class CreatedBulk:
+    """The bulk of a request, which may have been repeated, and the warnings about its rows."""
+
+    counted: CountedBulk
+    is_new: bool
+    warnings: tuple[RowWarning, ...]
 
 
 class Bulks:
@@ -64,8 +74,8 @@ class Bulks:
         request: BulkRequest,
         *,
         also_write: WriteWithBulk | None = None,
-    ) -> tuple[CountedBulk, bool]:
-        """Validate all rows, then store them; return the bulk and whether it is new.
+    ) -> CreatedBulk:
+        """Validate all rows, then store them.
 
         Nothing is stored if any row is wrong. `also_write` runs in the same transaction.
         """
@@ -75,15 +85,16 @@ class Bulks:
         # Before the check of the rows: a repeated request is answered at once.
         async with self._database.connection() as connection:
             first = await self._find_repeated(connection, caller, request.idempotency_key, digest)
+        warnings: tuple[RowWarning, ...] = ()
         if first is None:
-            await require_valid_rows(template, request.rows)
+            warnings = await require_valid_rows(template, request.rows)
             new = NewBulk(
                 template.id, template.version, request.rows, digest, request.idempotency_key
             )
             first, is_new = await self._insert(caller, new, also_write)
         else:
             is_new = False
-        return await self.get(organization_id, first.id), is_new
+        return CreatedBulk(await self.get(organization_id, first.id), is_new, warnings)
 
     async def get(self, organization_id: OrganizationId, bulk_id: str) -> CountedBulk:
         """Return a bulk of the organization, with the number of its rows by status."""
