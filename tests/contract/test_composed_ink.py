@@ -80,6 +80,39 @@ def test_markers_and_texts_beyond_their_boxes_are_composed(browser: Browser, nam
     assert worst_spot(order(*LISTS[name]), browser, every=2) < MAX_SPOT
 
 
+WORDS = "<p>Alpha beta gamma delta epsilon zeta eta theta</p>"
+LINES = {
+    "columns": (
+        f"<div class='in box'>{WORDS}</div>",
+        "div { columns: 2; column-rule: 1px solid #888 }",
+    ),
+    "a grid": (
+        "<div class=in><i>a</i><i>b</i><i>c</i><i>d</i></div>",
+        "div { display: grid; grid-template-columns: 40px 40px; gap: 10px;"
+        " column-rule: 2px solid #888; row-rule: 2px solid #888 }",
+    ),
+    "the corner of what can be resized": (
+        "<div class='in box'><b>A</b></div>",
+        "div { overflow: hidden; resize: both }",
+    ),
+    "the background of a first line": (
+        "<div class='in box'><span>Alpha beta gamma</span></div>",
+        "div::first-line { background: #fc8 }",
+    ),
+    "an ellipsis": (
+        "<div class='in box'><b>Alpha beta gamma</b></div>",
+        "div { overflow: hidden; text-overflow: ellipsis; white-space: nowrap }",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_what_a_box_draws_around_the_texts_of_others_is_composed(
+    browser: Browser, name: str
+) -> None:
+    assert worst_spot(order(*LINES[name]), browser, every=2) < MAX_SPOT
+
+
 OBSTACLES = {
     "list-style-image": (
         "<ul class=in><li>a</ul>",

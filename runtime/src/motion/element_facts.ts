@@ -13,7 +13,8 @@ export function describeElement(
   style: CSSStyleDeclaration,
   isRaster = false,
 ): ElementFacts {
-  const [hasText, hasBox] = [hasOwnText(element), hasOwnBox(element, style)];
+  const hasText = hasOwnText(element) || cutsLines(style);
+  const hasBox = hasOwnBox(element, style);
   const transforms = [style.transform, style.translate, style.rotate, style.scale];
   return {
     ...stackingOf(element, style),
@@ -36,6 +37,11 @@ function hasOwnText(element: Element): boolean {
   return [...element.childNodes].some((node) => node instanceof Text && node.data.trim() !== "");
 }
 
+/** Whether it may end the lines of what is in it with an ellipsis of its own. */
+function cutsLines(style: CSSStyleDeclaration): boolean {
+  return style.textOverflow !== "clip" || style.webkitLineClamp !== "none";
+}
+
 /** Whether it draws anything but text and what is in it. */
 function hasOwnBox(element: Element, style: CSSStyleDeclaration): boolean {
   const borders = ["top", "right", "bottom", "left"].map((side) =>
@@ -44,14 +50,25 @@ function hasOwnBox(element: Element, style: CSSStyleDeclaration): boolean {
   return (
     element.matches(REPLACED) ||
     FrameCanvas.of(element) !== undefined ||
-    style.backgroundColor !== "rgba(0, 0, 0, 0)" ||
-    style.backgroundImage !== "none" ||
+    hasBackground(style) ||
     borders.some((width) => width !== "0px") ||
     style.boxShadow !== "none" ||
     style.outlineStyle !== "none" ||
     style.display === "list-item" ||
+    drawsLines(style) ||
+    hasBackground(getComputedStyle(element, "::first-line")) ||
     hasPseudoElements(element)
   );
+}
+
+function hasBackground({ backgroundColor, backgroundImage }: CSSStyleDeclaration): boolean {
+  return backgroundColor !== "rgba(0, 0, 0, 0)" || backgroundImage !== "none";
+}
+
+/** Between columns or rows, and in the corner of what can be resized. */
+function drawsLines(style: CSSStyleDeclaration): boolean {
+  const rules = ["column-rule-style", "row-rule-style"].map((name) => style.getPropertyValue(name));
+  return rules.some((rule) => rule !== "" && rule !== "none") || style.resize !== "none";
 }
 
 function hasPseudoElements(element: Element): boolean {
