@@ -117,8 +117,9 @@ def test_every_issue_of_a_definition_is_named(terminal: Terminal) -> None:
 
 
 def test_publishing_the_original_after_a_redaction_causes_a_warning(terminal: Terminal) -> None:
-    hide = step("redact_render", with_={"kinds": ["face"]})
-    definition = terminal.write("w.json", {"steps": {"hide": hide, "out": step("publish", "hide")}})
+    hide = step("redact_render", "look", with_={"kinds": ["face"]})
+    steps = {"look": step("probe"), "hide": hide, "out": step("publish", "hide")}
+    definition = terminal.write("w.json", {"steps": steps})
     made = terminal.type("pipelines", "create", "warned", "--definition", definition)
     added = terminal.type("pipelines", "versions", "create", "warned", "--definition", definition)
     for result in (made, added):

@@ -221,8 +221,8 @@ class TestVersions:
     async def test_publishing_the_original_after_a_redaction_causes_a_warning(
         self, pipelines: PipelineHarness
     ) -> None:
-        hide = step("redact_render", with_={"kinds": ["face"]})
-        unsaid = {"steps": {"hide": hide, "out": step("publish", "hide")}}
+        look, hide = step("probe"), step("redact_render", "look", with_={"kinds": ["face"]})
+        unsaid = {"steps": {"look": look, "hide": hide, "out": step("publish", "hide")}}
         made = await pipelines.create("pipelines", {"name": "warned", "definition": unsaid})
         [warning] = made["warnings"]
         assert (warning["path"], warning["code"]) == ("steps.out.with.source", "original_published")
@@ -232,7 +232,7 @@ class TestVersions:
         assert (again["created"], again["warnings"]) == (False, [warning])
         for source, is_new in (("original", False), ("redacted", True)):
             out = step("publish", "hide", with_={"source": source})
-            said = await pipelines.create(versions, {"steps": {"hide": hide, "out": out}})
+            said = await pipelines.create(versions, {"steps": {**unsaid["steps"], "out": out}})
             assert (said["created"], said["warnings"]) == (is_new, [])
 
     @pytest.mark.spec("7")

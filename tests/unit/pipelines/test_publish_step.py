@@ -1,4 +1,4 @@
-"""Which redaction a publish step shows, and what is said where nobody said which."""
+"""Which redaction a publish step shows, and the warnings about redactions."""
 
 from typing import Any
 
@@ -54,14 +54,19 @@ def test_a_missing_redaction_is_reported_with_all_other_issues() -> None:
 
 
 def warned(out: dict[str, Any]) -> list[str]:
-    steps = {"hide": hide(), "check": step("review", "hide"), "out": out}
+    steps = {
+        "look": step("probe"),
+        "hide": hide("look"),
+        "check": step("review", "hide"),
+        "out": out,
+    }
     return [each.path for each in definition_warnings({"steps": steps}, STEP_TYPES)]
 
 
 def test_publishing_after_a_redaction_without_a_source_causes_a_warning() -> None:
     assert warned(step("publish", "check")) == ["steps.out.with.source"]
     assert warned({"type": "publish", "needs": ["hide"]}) == ["steps.out.with.source"]
-    steps = {"hide": hide(), "out": step("publish", "hide")}
+    steps = {"look": step("probe"), "hide": hide("look"), "out": step("publish", "hide")}
     [warning] = definition_warnings({"steps": steps}, STEP_TYPES)
     assert warning.code == "original_published"
     assert all(word in warning.message for word in ("out", "hide", '"redacted"', '"original"'))
@@ -74,3 +79,12 @@ def test_an_explicit_source_causes_no_warning(source: str) -> None:
 
 def test_publishing_beside_a_redaction_causes_no_warning() -> None:
     assert warned(step("publish")) == []
+
+
+@pytest.mark.parametrize("needs", [[], None])
+def test_a_redaction_that_needs_no_step_causes_a_warning(needs: list[str] | None) -> None:
+    alone = {"type": "redact_render", "with": {"kinds": ["face"]}}
+    steps = {"hide": alone if needs is None else {**alone, "needs": needs}}
+    [warning] = definition_warnings({"steps": steps}, STEP_TYPES)
+    assert (warning.path, warning.code) == ("steps.hide.needs", "nothing_to_redact")
+    assert '"needs"' in warning.message

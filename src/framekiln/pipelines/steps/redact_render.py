@@ -5,14 +5,15 @@ that there is one render for an attempt, whichever worker asks for it and howeve
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from framekiln.files.service import Files
 from framekiln.kit.ids import RenderId, new_uuid
 from framekiln.pipelines.definition.model import Step, StepSettings
+from framekiln.pipelines.definition.step_rules import DefinitionWarning, TypedGraph
 from framekiln.pipelines.errors import RedactionFailed
 from framekiln.pipelines.execution.step_type import StepServices, StepType
 from framekiln.pipelines.execution.step_work import RetryLater, StepWork
@@ -43,6 +44,18 @@ class RedactRenderStep(StepType):
         """Return the kinds that a step is set to."""
         assert isinstance(step.settings, RedactRenderSettings)
         return frozenset(step.settings.kinds)
+
+    def warnings(
+        self, key: str, written: Mapping[str, Any], steps: TypedGraph
+    ) -> Iterable[DefinitionWarning]:
+        """Warn of a step that can see no annotations."""
+        if not steps.needs[key]:
+            yield DefinitionWarning(
+                f"steps.{key}.needs",
+                "nothing_to_redact",
+                f"step {key} needs no other step, so there is no annotation that it could hide or"
+                ' mute: name the steps that find them in "needs"',
+            )
 
     def open_runner(self, services: StepServices) -> "RedactRenderRunner":
         """Return what runs redact_render steps."""
