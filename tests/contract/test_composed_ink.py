@@ -113,7 +113,35 @@ def test_what_a_box_draws_around_the_texts_of_others_is_composed(
     assert worst_spot(order(*LINES[name]), browser, every=2) < MAX_SPOT
 
 
+TABLE = "<table class=in><tr><td>A<td>B<tr><td>C<td>D</table>"
+COLLAPSED = "table { border-collapse: collapse }"
+TABLES = {
+    "collapsed borders of cells": f"{COLLAPSED} td {{ border-bottom: 1px solid #888 }}",
+    "collapsed borders of rows": f"{COLLAPSED} tr {{ border-bottom: 2px solid #888 }}",
+    "borders of cells": "td { border: 1px solid #888 }",
+    "backgrounds of rows": "tr { background: #fc8 }",
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_that_fade_as_a_whole_are_composed(browser: Browser, name: str) -> None:
+    assert worst_spot(order(TABLE, TABLES[name]), browser, every=2) < MAX_SPOT
+
+
+CELLS = "<table><col><col><tr><td>A<td id=x>B</table>"
+FADING = "#x { animation: fade .3s }"
 OBSTACLES = {
+    "collapsed borders around what moves": (
+        CELLS,
+        f"table {{ border-collapse: collapse }} {FADING}",
+    ),
+    "collapsed borders around what is drawn anew": (
+        CELLS,
+        "table { border-collapse: collapse } #x { animation: tint 1s }"
+        "@keyframes tint { from { border-color: red } }",
+    ),
+    "a background of table rows": (CELLS, f"tr {{ background: #fc8 }} {FADING}"),
+    "a background of columns": (CELLS, f"col {{ background: #fc8 }} {FADING}"),
     "list-style-image": (
         "<ul class=in><li>a</ul>",
         "ul { list-style-image: linear-gradient(red, red)",

@@ -25,7 +25,7 @@ export function describeElement(
     hasGlyphs: (hasText || isMarked(element, style)) && !isRaster,
     isBoxless: style.display === "contents",
     reachPx: reachOf(element, style),
-    groups: groupingOf(style),
+    groups: groupingOf(style) || sharingOf(style),
     clips: style.overflowX !== "visible" || style.overflowY !== "visible",
     radiusPx: roundingOf(element),
     isPlaced:
@@ -56,6 +56,7 @@ function hasOwnBox(element: Element, style: CSSStyleDeclaration): boolean {
     style.outlineStyle !== "none" ||
     style.display === "list-item" ||
     drawsLines(style) ||
+    (isTable(style) && style.borderCollapse === "collapse") ||
     hasBackground(getComputedStyle(element, "::first-line")) ||
     hasPseudoElements(element)
   );
@@ -75,6 +76,16 @@ function hasPseudoElements(element: Element): boolean {
   return ["::before", "::after"].some((part) =>
     hasContent(getComputedStyle(element, part).content),
   );
+}
+
+function isTable({ display }: CSSStyleDeclaration): boolean {
+  return display === "table" || display === "inline-table";
+}
+
+/** Whether columns of a table have a background, which Chromium draws in parts. */
+export function hasColumns(element: Element, style: CSSStyleDeclaration): boolean {
+  const columns = isTable(style) ? element.querySelectorAll("col, colgroup") : [];
+  return [...columns].some((each) => hasBackground(getComputedStyle(each)));
 }
 
 /** Half of the font size is more than glyphs need; a blur reaches three times its length. */
@@ -97,6 +108,14 @@ function isMarked(element: Element, style: CSSStyleDeclaration): boolean {
 
 function hasContent(content: string): boolean {
   return content !== "none" && content !== "normal";
+}
+
+/** What an element draws in a table together with its cells. */
+export function sharingOf(style: CSSStyleDeclaration): string {
+  if (isTable(style) && style.borderCollapse === "collapse") return "collapsed borders";
+  const isOfRows = /^table-(?:row|.*-group)$/u.test(style.display);
+  // Chromium draws it cell by cell, with the cells.
+  return isOfRows && hasBackground(style) ? "a background of table rows" : "";
 }
 
 function groupingOf(style: CSSStyleDeclaration): string {

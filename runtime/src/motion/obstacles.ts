@@ -3,6 +3,7 @@
 import { timeTree } from "../elements/timed.ts";
 import { selectorOf } from "../selector.ts";
 import { effectsOf } from "./effects.ts";
+import { hasColumns } from "./element_facts.ts";
 import { footageObstacles, isFootage } from "./footage.ts";
 import { markerObstacle } from "./ink_box.ts";
 import { hasMotionHandler } from "./motion_listeners.ts";
@@ -52,6 +53,7 @@ export function elementObstacles(element: Element, style: CSSStyleDeclaration): 
     [style.perspective !== "none", "perspective"],
     [style.transformStyle === "preserve-3d", "transform-style: preserve-3d"],
     [style.position === "sticky", "position: sticky"],
+    [hasColumns(element, style), "a background of columns"],
   ];
   const found = reasons.filter(([is]) => is).map(([, what]) => what);
   const marker = markerObstacle(element, style);

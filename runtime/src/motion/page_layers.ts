@@ -13,8 +13,8 @@ import { selectorOf } from "../selector.ts";
 import { baselineOf, movedBaseline } from "./baseline.ts";
 import { areSame, boxOf, innerBox, isInside, unionOf, type Box } from "./boxes.ts";
 import { ContextAnimations, findCrossing } from "./context_animations.ts";
-import { describeElement } from "./element_facts.ts";
-import { drawnElements, isShown } from "./flat_tree.ts";
+import { describeElement, sharingOf } from "./element_facts.ts";
+import { drawnAncestors, drawnElements, isShown } from "./flat_tree.ts";
 import { describeFootage, footageMs, type FootageReport } from "./footage.ts";
 import { effectsOf } from "./effects.ts";
 import { inkBox } from "./ink_box.ts";
@@ -264,12 +264,23 @@ export class PageLayers {
     }
     for (const element of this.recording?.grouped ?? []) this.group(element);
     for (const element of timed) if (!this.facts.has(element)) timed.delete(element);
+    for (const element of this.parts.all) {
+      for (const each of this.sharedObstacles(element)) obstacles.add(each);
+    }
     for (const element of this.facts.keys()) {
       if (FrameCanvas.of(element) === undefined || this.parts.around(element).length === 0)
         continue;
       obstacles.add(`${selectorOf(element)}: a video in a part that is drawn anew`);
     }
     return { obstacles, moved, timed, shownAt };
+  }
+
+  /** Tables that draw something of a part themselves. */
+  private sharedObstacles(part: Element): string[] {
+    return [...drawnAncestors(part)].slice(1).flatMap((around) => {
+      const what = this.facts.has(around) ? sharingOf(getComputedStyle(around)) : "";
+      return what === "" ? [] : [`${selectorOf(around)}: ${what} around what is drawn anew`];
+    });
   }
 
   private isInsideWhole(element: Element): boolean {

@@ -21,6 +21,10 @@ export class RedrawnParts {
   private readonly parts = new Map<Element, Set<string>>();
   private readonly readings = new Map<Element, Reading[]>();
 
+  get all(): Iterable<Element> {
+    return this.parts.keys();
+  }
+
   get isEmpty(): boolean {
     return this.parts.size === 0;
   }
