@@ -35,6 +35,7 @@ import { Readiness } from "./readiness.ts";
 import { Requests } from "./requests.ts";
 import { placeRoot } from "./root_box.ts";
 import { Tailwind } from "./tailwind.ts";
+import { imagesOfPage } from "./shadow_roots.ts";
 import { stillUntil } from "./still_frames.ts";
 import { replaceTimerWorkers } from "./timer_worker.ts";
 import { findTracks } from "./tracks.ts";
@@ -112,6 +113,7 @@ function installHosted(config: HostConfig): void {
       bridge?.plan() ?? makePlan(natives, activity.hasAny || webAudio.hasAny || workers.hasAny),
     mistakes: () => findMistakes(failedScripts, config.definesElements !== false),
     media: (filmMs: number) => (bridge === null ? plannedMedia(natives, filmMs) : []),
+    images: () => imagesOfPage(),
     tracks: (filmMs: number) => (bridge === null ? findTracks(natives, filmMs) : []),
     framesBefore: (frame: number, rate: FrameRate) => driver.framesBefore(frame, rate),
     stillUntil: (frame: number, rate: FrameRate, count: number) => stillUntil(frame, rate, count),

@@ -7,9 +7,17 @@ import { fileUrl } from "./host.ts";
 import { NativeClip, type FilmClock } from "./native_clip.ts";
 import { NativePictures } from "./native_pictures.ts";
 import { replaceProperties } from "./native_properties.ts";
+import { shadowRootsIn, watchShadowRoots } from "./shadow_roots.ts";
 
 /** A stored file, by its id; the second is the older name. */
 const FILE_NAMES = ["file-id", "asset-id"];
+const MEDIA = "video, audio, source, img";
+const OBSERVED = {
+  childList: true,
+  subtree: true,
+  attributes: true,
+  attributeFilter: ["src", "srcset", ...FILE_NAMES],
+};
 
 /** What happens to a clip by itself, without a script that acts again. */
 const LATE_EVENTS: ReadonlySet<string> = new Set([
@@ -21,6 +29,7 @@ export class NativeMedia {
   private readonly pictures: NativePictures;
   private readonly clock: FilmClock;
   private readonly onAdd: () => void;
+  private observe: (root: Document | ShadowRoot) => void = () => undefined;
   private isListenedTo = false;
 
   constructor(clock: FilmClock, onAdd: () => void) {
@@ -38,13 +47,11 @@ export class NativeMedia {
         for (const node of record.removedNodes) this.release(node);
       }
     });
-    const attributeFilter = ["src", "srcset", ...FILE_NAMES];
-    observer.observe(document, {
-      childList: true,
-      subtree: true,
-      attributes: true,
-      attributeFilter,
-    });
+    this.observe = (root) => observer.observe(root, OBSERVED);
+    this.observe(document);
+    watchShadowRoots(this.observe);
+    // The parser may attach a root to an element that was seen without one.
+    document.addEventListener("DOMContentLoaded", () => this.take(document.documentElement));
     replaceProperties((element) => this.clipOf(element));
     this.noticeListeners();
   }
@@ -107,7 +114,15 @@ export class NativeMedia {
 
   private take(node: Node): void {
     if (!(node instanceof Element)) return;
-    for (const media of [node, ...node.querySelectorAll("video, audio, source, img")]) {
+    this.takeAll([node, ...node.querySelectorAll(MEDIA)]);
+    for (const root of shadowRootsIn(node)) {
+      this.observe(root);
+      this.takeAll(root.querySelectorAll(MEDIA));
+    }
+  }
+
+  private takeAll(elements: Iterable<Element>): void {
+    for (const media of elements) {
       if (media instanceof HTMLMediaElement) this.takeSource(media, media);
       else if (media instanceof HTMLSourceElement) {
         const owner = media.parentElement;
@@ -137,7 +152,8 @@ export class NativeMedia {
   /** A clip that leaves the document stops. */
   private release(node: Node): void {
     if (!(node instanceof Element)) return;
-    for (const media of [node, ...node.querySelectorAll("video, audio")]) {
+    const inRoots = shadowRootsIn(node).flatMap((root) => [...root.querySelectorAll(MEDIA)]);
+    for (const media of [node, ...node.querySelectorAll(MEDIA), ...inRoots]) {
       if (!(media instanceof HTMLMediaElement) || media.isConnected) continue;
       this.clips.get(media)?.pause();
     }

@@ -31,7 +31,7 @@ const COPIED: readonly string[] = [
 ];
 
 const standIns = new WeakMap<Element, StandIn>();
-let areStylesInstalled = false;
+let sheet: CSSStyleSheet | null = null;
 
 export function standInOf(element: Element): HTMLCanvasElement | null {
   return standIns.get(element)?.canvas ?? null;
@@ -51,7 +51,6 @@ export class StandIn {
     this.canvas = canvas;
     canvas.setAttribute("aria-hidden", "true");
     standIns.set(element, this);
-    installStyles();
   }
 
   /** Take the element's place, as it is styled now. */
@@ -60,6 +59,7 @@ export class StandIn {
       this.canvas.remove();
       return;
     }
+    installStyles(this.element.getRootNode());
     if (this.canvas.previousSibling !== this.element) this.element.after(this.canvas);
     this.copyStyle(size);
   }
@@ -92,8 +92,10 @@ export class StandIn {
   }
 }
 
-function installStyles(): void {
-  if (areStylesInstalled) return;
-  areStylesInstalled = true;
-  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheetOf(STYLES)];
+/** The styles of a document do not apply in its shadow trees. */
+function installStyles(root: Node): void {
+  if (!(root instanceof Document || root instanceof ShadowRoot)) return;
+  sheet ??= sheetOf(STYLES);
+  if (root.adoptedStyleSheets.includes(sheet)) return;
+  root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
 }

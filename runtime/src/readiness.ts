@@ -1,5 +1,7 @@
 /** What the page still waits for before its first frame, in words a person can act on. */
 
+import { imagesOfPage } from "./shadow_roots.ts";
+
 type MaybePromise = { then?: unknown } | null | undefined;
 
 /** Others who may hold the first frame back. */
@@ -65,7 +67,7 @@ function pendingFonts(): string[] {
 }
 
 function pendingImages(): string[] {
-  return [...document.images]
+  return imagesOfPage()
     .filter((image) => !image.complete && image.loading !== "lazy")
     .map((image) => `image ${shorten(image.currentSrc || image.src)}`);
 }

@@ -19,13 +19,13 @@ _SHOWN_URL_CHARACTERS: Final = 200
 # Messages of the page's runtime shorten addresses to this many characters.
 _QUOTED_URL_CHARACTERS: Final = 77
 # Images with an `onerror` are left to the page.
-_BROKEN_IMAGES: Final = """[...document.images]
+_BROKEN_IMAGES: Final = """__framekiln.images()
   .filter((image) => image.complete && image.naturalWidth === 0 && image.onerror === null)
   .map((image) => ({
     url: image.currentSrc || image.src,
     written: image.getAttribute("src") || image.currentSrc,
     element: image.id === ""
-      ? `img ${[...document.images].indexOf(image) + 1} of ${document.images.length}`
+      ? `img ${__framekiln.images().indexOf(image) + 1} of ${__framekiln.images().length}`
       : `img#${image.id}`,
   }))
   .filter(({ written }) => written !== "")
