@@ -11,7 +11,7 @@ from typing import Final
 
 from framekiln.composition.layers import ConfigFinding, InvalidConfig
 from framekiln.composition.layers.config_json import read_stored_config
-from framekiln.composition.layers.values import Extension
+from framekiln.composition.layers.values import Extension, LayerConfig
 from framekiln.db.pool import Database
 from framekiln.identity.model import Caller
 from framekiln.jobs.failures import Failure
@@ -124,10 +124,8 @@ class Frames:
         self, caller: Caller, accepted: AcceptedConfig, request: FrameRequest
     ) -> EncodedFrame:
         """Return a frame of a config, as it would be in its film."""
-        duration_s = accepted.config.duration_s
-        if duration_s is not None and request.time_s > duration_s:
-            raise _out_of_film(round(duration_s * 1000))
-        still = as_still_config(accepted, request.extension, time_s=request.time_s)
+        time_s = _time_in_film(accepted.config, request.time_s)
+        still = as_still_config(accepted, request.extension, time_s=time_s)
         render = await self.renders.create_from_layers(
             caller, still.new.config, digest=still.new.digest, output=still.output
         )
@@ -183,9 +181,20 @@ class Frames:
             return await asyncio.to_thread((place.folder / _PICTURE).read_bytes)
 
 
+def _time_in_film(config: LayerConfig, time_s: Fraction) -> Fraction:
+    """Return the time of a still; the end of the film is that of its last frame."""
+    duration_s = config.duration_s
+    if duration_s is None or time_s < duration_s:
+        return time_s
+    if time_s > duration_s:
+        raise _out_of_film(round(duration_s * 1000))
+    # Its middle: times of stills are rounded to milliseconds.
+    return max(Fraction(0), duration_s - 1 / (2 * config.fps))
+
+
 def _out_of_film(duration_ms: int, *, name: str = "t") -> InvalidInput:
     return InvalidInput(
-        f"{name}: must be less than {duration_ms / 1000:g}, the duration of the film in seconds",
+        f"{name}: must be at most {duration_ms / 1000:g}, the duration of the film in seconds",
         field=name,
     )
 

@@ -105,6 +105,16 @@ async def test_a_frame_can_be_drawn_without_creating_a_video(
     assert (await app.count_stored())[0] == before[0], "nothing is kept"
 
 
+async def test_a_frame_at_the_end_of_a_config_is_the_last_one(
+    app: AppHarness, host: MediaServer, tmp_path: Path
+) -> None:
+    sent = {"config": {**config(host), "duration": 2}, "t": 2, "format": "png"}
+    answer = await app.client.post("/v2/videos/frame", json=sent)
+    assert answer.status_code == 200, answer.text
+    (tmp_path / "f.png").write_bytes(answer.content)
+    assert read_frame_code(decode_still(tmp_path / "f.png")[..., :3]) == 2 * FPS - 1
+
+
 async def test_a_missing_source_fails_the_video_with_its_layer(
     app: AppHarness, host: MediaServer
 ) -> None:

@@ -309,7 +309,11 @@ def _check_whole(config: LayerConfig, place: FieldContext) -> None:
             "required", "is missing, and there is not exactly one video or image to take it from"
         )
     _warn_of_output(config, place)
-    can_end = config.duration_s is not None or config.extension.is_still
+    duration_s = config.duration_s
+    if config.extension.is_still and duration_s is not None and config.time_s >= duration_s:
+        message = f"must be less than {float(duration_s):g}, the duration in seconds"
+        place.child("time").issue("out_of_range", message)
+    can_end = duration_s is not None or config.extension.is_still
     if not can_end and not any(has_own_length(layer) for layer in config.layers):
         place.child("duration").issue(
             "duration_required", "is missing, and no layer has a length of its own"

@@ -168,6 +168,9 @@ def _duration(
     hinted = [each.start_s + each.extent.hint_s for each in placed if each.extent.hint_s]
     duration_s = max(needed or hinted, default=_ZERO)
     if config.extension.is_still:
+        if needed and config.time_s >= duration_s:
+            message = f"the layers end before, at {float(duration_s):.3f} s"
+            findings.add_warning(ConfigFinding("time", "never_shown", message))
         return max(duration_s, config.time_s + 1 / config.fps)
     if duration_s <= 0:
         message = "is missing, and no layer has a length of its own"

@@ -92,6 +92,18 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
         "layers.0.timeline.start",
         "circular_start",
     ),
+    (
+        "still after the end",
+        config_of(video(), extension="png", duration=1, time=5),
+        "time",
+        "out_of_range",
+    ),
+    (
+        "still at the end",
+        config_of(video(), extension="jpg", duration=1, time=1),
+        "time",
+        "out_of_range",
+    ),
     ("text missing", config_of({"type": "text"}, duration=1), "layers.0.text", "required"),
     (
         "text as string",

@@ -371,3 +371,15 @@ def test_a_still_resolves_to_one_frame() -> None:
     resolved = film(text(trim={}), extension="png", time=2.5)
     assert resolved.timeline.frame_count == 1
     assert state_at(resolved.layers[0], Fraction(5, 2)).is_visible
+
+
+@pytest.mark.parametrize(("time", "codes"), [(3.9, []), (4, ["never_shown"]), (9, ["never_shown"])])
+def test_a_still_after_the_end_of_all_layers_causes_a_warning(
+    time: float, codes: list[str]
+) -> None:
+    found = film(image(size={"scale": 1}), extension="png", time=time).warnings
+    assert [each.code for each in found if each.path == "time"] == codes
+
+
+def test_a_still_of_layers_without_an_end_has_any_time() -> None:
+    assert film(image(trim=None), extension="png", time=9).warnings == ()
