@@ -38,8 +38,8 @@ _UNSAFE_CSS: Final = re.compile(r"[;{}<>\\@]|/\*|url\(|expression\(", re.IGNOREC
 class NumberType:
     """A finite number within bounds; `over` excludes the lower one, `clamps` limits the value."""
 
-    low: float = -MAX_NUMBER
-    high: float = MAX_NUMBER
+    low: Fraction | float = -MAX_NUMBER
+    high: Fraction | float = MAX_NUMBER
     over: bool = False
     clamps: bool = False
 
@@ -99,8 +99,8 @@ class NumberType:
 class SecondsType(NumberType):
     """A time or duration, stored as an exact fraction."""
 
-    low: float = -MAX_TIME_S
-    high: float = MAX_TIME_S
+    low: Fraction | float = -MAX_TIME_S
+    high: Fraction | float = MAX_TIME_S
 
     def read(self, value: object, place: FieldContext) -> Fraction | Refused:  # type: ignore[override]
         """Return a fraction of a second."""

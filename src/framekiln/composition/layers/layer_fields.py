@@ -172,7 +172,8 @@ class LoopType:
         return any_of({"type": "boolean"}, _PLAYS.json_schema(definitions))
 
 
-_SPEED: Final = NumberType(0.1, 10)
+# The float 0.1 is more than a tenth.
+_SPEED: Final = NumberType(Fraction(1, 10), 10)
 
 
 @dataclass(frozen=True)

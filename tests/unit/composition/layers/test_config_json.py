@@ -425,3 +425,11 @@ def test_equal_films_have_equal_digests() -> None:
     assert config_digest(one) != config_digest(replace(one, fps=Fraction(25)))
     assert config_digest(one, {VIDEO: "a"}) != config_digest(one, {VIDEO: "b"})
     assert config_digest(one).startswith("sha256:")
+
+
+@pytest.mark.parametrize("speed", [0.1, "0.1", 10])
+def test_the_bounds_of_the_speed_are_allowed(speed: object) -> None:
+    options = ReadOptions(is_filled_template=True)
+    (layer,) = read_config(config_of(video(speed=speed)), options).config.layers
+    assert isinstance(layer, VideoLayer)
+    assert layer.speed == Fraction(str(speed))
