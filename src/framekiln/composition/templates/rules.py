@@ -46,6 +46,9 @@ class Rule:
     @property
     def message(self) -> str:
         """The error message."""
+        if self.name == "decimal":
+            counts = " to ".join(self.arguments)
+            return f"must have {counts} decimal{'' if counts == '1' else 's'}"
         return self.rule_type.message.format(
             *self.arguments, *[""] * 3, all=", ".join(self.arguments)
         )
@@ -179,7 +182,7 @@ KINDS: Final[dict[str, RuleType]] = {
     "decimal": RuleType(
         rule_checks.decimal,
         (1, 2),
-        "must have {0} decimals",
+        "must have decimals",
         "out_of_range",
         needs_numbers=True,
     ),

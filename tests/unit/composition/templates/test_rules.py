@@ -219,3 +219,17 @@ def test_a_pattern_is_compiled_once_for_many_values(monkeypatch: pytest.MonkeyPa
     inputs, _ = read_inputs({"names.*": r"regex:^\p{L}{1,50}$"})
     monkeypatch.setattr(re2, "compile", None)
     assert not check_data(inputs, {"names": ["abc"] * 1000}).issues
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("decimal:1", "must have 1 decimal"),
+        ("decimal:2", "must have 2 decimals"),
+        ("decimal:1,2", "must have 1 to 2 decimals"),
+    ],
+)
+def test_the_rule_decimal_says_how_many_are_allowed(rule: str, message: str) -> None:
+    inputs, _ = read_inputs({"a": rule})
+    (issue,) = check_data(inputs, {"a": "5"}).issues
+    assert issue.message == f"a {message}"
