@@ -129,7 +129,7 @@ _TAGS: Final = {"if", "unless", "case", "for", "break", "continue", "assign", "c
 _ALWAYS: Final = {"raw", "content", "output", "illegal"}
 _TEXT_FILTERS: Final = (
     *("default", "upcase", "downcase", "capitalize", "strip", "truncate", "replace", "append"),
-    *("prepend", "escape", "url_encode", "join", "first", "last", "size"),
+    *("prepend", "escape", "url_encode", "join", "first", "last", "size", "slice"),
 )
 _NUMBER_FILTERS: Final = ("round", "ceil", "floor", "plus", "minus", "times", "divided_by")
 
