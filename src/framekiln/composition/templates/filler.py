@@ -14,7 +14,7 @@ from framekiln.composition.templates.budget import (
     TemplateTooCostly,
     WorkBudget,
 )
-from framekiln.composition.templates.layer_ids import with_suffix
+from framekiln.composition.templates.layer_ids import with_suffix, without_references
 from framekiln.composition.templates.liquid_error import MAX_TEXT_CHARS, TemplateLiquidError
 from framekiln.composition.templates.liquid_text import holds_liquid
 from framekiln.composition.templates.template_texts import (
@@ -58,6 +58,7 @@ class TemplateFiller:
 
     def _fill_layers(self, layers: list[Any], values: Mapping[str, Any], path: str) -> list[Any]:
         filled: list[Any] = []
+        removed: list[Mapping[str, Any]] = []
         for number, layer in enumerate(layers):
             place = joined_path(path, number)
             if not isinstance(layer, Mapping):
@@ -72,7 +73,17 @@ class TemplateFiller:
                     self.layer_count += 1
                     made = self.fill(plain, scope, place)
                     filled.append(made if index is None else with_suffix(made, index))
-        return filled
+                else:
+                    removed.append(self._removed(plain, scope, place, index))
+        return without_references(filled, removed)
+
+    def _removed(
+        self, layer: Mapping[str, Any], values: Mapping[str, Any], path: str, index: int | None
+    ) -> Mapping[str, Any]:
+        """Return the id and start of a layer that is left out; errors in them do not matter."""
+        head = {name: layer[name] for name in ("id", "timeline") if name in layer}
+        made = TemplateFiller(self.known, self.budget).fill(head, values, path)
+        return made if index is None else with_suffix(made, index)
 
     def _copies(
         self, layer: Mapping[str, Any], values: Mapping[str, Any], path: str

@@ -1,10 +1,13 @@
-"""The ids of repeated layers: each copy has its own, and so have the layers in it."""
+"""The ids of layers that are repeated or left out, and the starts that refer to them."""
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from framekiln.composition.layers.starts import read_anchored, write_start
+from framekiln.composition.layers.values import Start
+from framekiln.composition.templates.rule_subject import number_of
 
 
 def layer_id_of(layer: Mapping[str, Any]) -> str | None:
@@ -23,6 +26,54 @@ def with_suffix(layer: Mapping[str, Any], index: int) -> dict[str, Any]:
     inner = set(_ids_in(layer))
     root = layer_id_of(layer)
     return _suffixed(layer, inner, inner if root is None else inner | {root}, f"-{index}")
+
+
+def without_references(layers: list[Any], removed: Iterable[Mapping[str, Any]]) -> list[Any]:
+    """Return the siblings of layers that were left out, with starts that do not refer to these.
+
+    A layer that was left out counts as empty: it begins and ends at its own start.
+    """
+    kept = {layer_id_of(each) for each in layers if isinstance(each, Mapping)}
+    gone = {layer_id_of(each): each for each in removed if layer_id_of(each) not in kept}
+    if not gone:
+        return layers
+    ids = {each for each in (*kept, *gone) if each is not None}
+    return [
+        _moved(each, _start_without(each, gone, ids)) if isinstance(each, Mapping) else each
+        for each in layers
+    ]
+
+
+def _moved(layer: Mapping[str, Any], start: Start | None) -> Mapping[str, Any]:
+    if start is None:
+        return layer
+    return {**layer, "timeline": {**layer["timeline"], "start": write_start(start)}}
+
+
+def _start_without(
+    layer: Mapping[str, Any], gone: Mapping[str | None, Mapping[str, Any]], ids: Set[str]
+) -> Start | None:
+    """Return another start for a layer whose start refers to one that is gone."""
+    start = _start_of(layer, ids)
+    seen: set[str] = set()
+    while start is not None and start.layer_id in gone:
+        assert start.layer_id is not None
+        if start.layer_id in seen:
+            return None
+        seen.add(start.layer_id)
+        own = _start_of(gone[start.layer_id], ids)
+        start = own and replace(own, at_s=own.at_s + start.at_s)
+    return start if seen else None
+
+
+def _start_of(layer: Mapping[str, Any], ids: Set[str]) -> Start | None:
+    timeline = layer.get("timeline")
+    given = timeline.get("start") if isinstance(timeline, Mapping) else None
+    if given is None:
+        return Start()
+    anchored = read_anchored(given, ids) if isinstance(given, str) else None
+    number = number_of(given) if anchored is None else None
+    return anchored if number is None else Start(Fraction(number))
 
 
 def _ids_in(layer: Mapping[str, Any]) -> Iterator[str]:

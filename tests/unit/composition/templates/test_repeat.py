@@ -1,8 +1,8 @@
-"""The ids of repeated layers, and what refers to them."""
+"""Layers that are repeated or left out, and what refers to them."""
 
 from typing import Any
 
-from framekiln.composition.layers import read_config
+from framekiln.composition.layers import ReadOptions, read_config
 from framekiln.composition.templates import fill_template, open_template
 
 
@@ -15,7 +15,7 @@ def filled(*layers: dict[str, Any], **data: Any) -> list[dict[str, Any]]:
     config = {"dimensions": canvas, "duration": 2, "layers": list(layers)}
     template = open_template(config, dict.fromkeys(data, "nullable"), {})
     made = fill_template(template, data).config
-    read_config(made)
+    read_config(made, ReadOptions(is_filled_template=True))
     found: list[dict[str, Any]] = made["layers"]
     return found
 
@@ -69,3 +69,25 @@ def test_a_copy_may_follow_the_copy_before_it() -> None:
     assert starts(filled(text_layer(id="first"), repeated)) == [
         *("with:first", "after:t-0", "after:t-1")
     ]
+
+
+def test_a_layer_that_is_left_out_counts_as_empty_at_its_start() -> None:
+    made = filled(
+        text_layer(id="z"),
+        text_layer(id="a", when="on", timeline={"start": "{{ begin }}"}),
+        text_layer(id="b", when="on", timeline={"start": "after:z+0.25"}),
+        text_layer(id="c", when="on", timeline={"start": "after:a+0.5"}),
+        text_layer(id="d", when="on"),
+        *(text_layer(timeline={"start": f"after:{name}+0.1"}) for name in "abcd"),
+        on=False,
+        begin=1,
+    )
+    assert starts(made) == [1.1, "after:z+0.35", 1.6, 0.1]
+
+
+def test_copies_that_are_left_out_count_as_empty() -> None:
+    start = "{% if index == 0 %}1{% else %}after:t-{{ index | minus: 1 }}{% endif %}"
+    repeated = text_layer(
+        id="t", repeat=[1, 0, 1], when="item == 1", timeline={"start": start}, trim={"end": 0.5}
+    )
+    assert starts(filled(repeated)) == ["1", "after:t-0"]
