@@ -16,7 +16,7 @@ from framekiln.jobs.queue import JobQueue
 from framekiln.kit.canonical_json import canonical_json
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId, new_uuid
-from framekiln.quotas.model import Quota
+from framekiln.quotas.model import Quota, QuotaExceeded
 from framekiln.quotas.service import Quotas
 from framekiln.renders import slice_store, store
 from framekiln.renders.errors import (
@@ -204,24 +204,35 @@ class Renders:
         *,
         render_id: RenderId,
         api_key_id: ApiKeyId | None,
+        duration_ms: int,
     ) -> Render:
-        """Create a render that redacts a file; with an id that exists, return that render."""
+        """Create a render that redacts a file; with an id that exists, return that render.
+
+        A new one uses render minutes at once: there is no plan, and its length is that of the file.
+        """
         new = RenderRequest(SourceKind.REDACTION)
         key = source_key(organization_id, render_id, new.source_kind)
         await self._blobs.put(key, canonical_json(redaction.to_json()))
-        async with self._database.transaction() as connection:
-            render = await store.insert(
-                connection,
-                render_id,
-                new,
-                organization_id=organization_id,
-                api_key_id=api_key_id,
-                source_key=key,
-                job=redact_job(organization_id, render_id),
-                now=self._clock.now(),
-            )
-            if render is not None:
-                await self._events.record(connection, render)
+        try:
+            async with self._database.transaction() as connection:
+                render = await store.insert(
+                    connection,
+                    render_id,
+                    new,
+                    organization_id=organization_id,
+                    api_key_id=api_key_id,
+                    source_key=key,
+                    job=redact_job(organization_id, render_id),
+                    now=self._clock.now(),
+                )
+                if render is not None:
+                    # After the insertion: one that exists was counted, and may be the last allowed.
+                    await self._quotas.check(connection, organization_id, Quota.RENDER_MINUTES)
+                    await self._quotas.record_film(connection, organization_id, duration_ms)
+                    await self._events.record(connection, render)
+        except QuotaExceeded:
+            await self._blobs.delete(key)
+            raise
         return render or await self.get(organization_id, render_id)
 
     async def discard(self, connection: Connection, render: Render) -> bool:

@@ -21,6 +21,7 @@ from framekiln.pipelines.outputs.model import Annotation, StepOutput
 from framekiln.pipelines.schema.field_types import SortedSet
 from framekiln.pipelines.schema.names import MAX_KINDS, AnnotationKind
 from framekiln.pipelines.schema.records import as_json
+from framekiln.quotas.model import QuotaExceeded
 from framekiln.renders.errors import RenderNotFound
 from framekiln.renders.model import Redaction, Render, RenderStatus
 from framekiln.renders.service import Renders
@@ -104,12 +105,17 @@ class RedactRenderRunner:
             render_id = RenderId(UUID(work.note["render_id"]))
             if work.note["is_created"]:
                 return await self._find(work, render_id)
-        render = await self.renders.create_redaction(
-            work.run.organization_id,
-            redaction,
-            render_id=render_id,
-            api_key_id=work.run.api_key_id,
-        )
+        try:
+            render = await self.renders.create_redaction(
+                work.run.organization_id,
+                redaction,
+                render_id=render_id,
+                api_key_id=work.run.api_key_id,
+                duration_ms=work.file.duration_ms or 0,
+            )
+        except QuotaExceeded as error:
+            # Its window is longer than all attempts would take.
+            raise RedactionFailed(f"no render was created: {error.message}") from error
         await work.remember({"render_id": str(render_id), "is_created": True})
         return render
 
