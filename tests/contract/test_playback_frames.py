@@ -255,6 +255,18 @@ def test_a_late_start_is_shown_from_zero(coding: ClipCoding, is_copy: bool, tmp_
     )
 
 
+@pytest.mark.parametrize("later_s", [Fraction(1, 25), Fraction(10)])
+def test_the_frame_rate_of_a_late_start_counts_from_its_first_frame(
+    later_s: Fraction, tmp_path: Path
+) -> None:
+    """It was the mean from time zero: less than half after a start at 10 s."""
+    pictures = make_pictures(tmp_path / "a.mp4", ClipCoding("libx264"))
+    late = mux_parts(tmp_path / "late.mkv", [ClipPart(pictures, later_s=later_s)])
+    for rendition in make_outline(late, None).renditions:
+        # The container counts milliseconds.
+        assert rendition.fps == pytest.approx(24, rel=0.001)
+
+
 def test_pixels_become_square(tmp_path: Path) -> None:
     source = tmp_path / "wide.mp4"
     with av.open(str(source), "w") as container:

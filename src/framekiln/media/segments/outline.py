@@ -111,7 +111,7 @@ def _picture_renditions(path: Path, facts: ProbedSource) -> list[Rendition]:
 
 def _mean_fps(scan: VideoScan) -> Fraction:
     """Return the mean rate, or a broadcast rate that is practically equal."""
-    mean = Fraction(len(scan.shown) * scan.timescale, scan.end - scan.shown[0])
+    mean = Fraction(len(scan.shown) * scan.timescale, scan.end - scan.first_start)
     for base in (24, 25, 30, 48, 50, 60, 120):
         for rate in (Fraction(base), Fraction(base * 1000, 1001)):
             if abs(mean - rate) * 5000 < rate:

@@ -56,6 +56,8 @@ class VideoScan:
 
     timescale: int
     shown: list[int]
+    first_start: int
+    """When the first frame starts in the source."""
     end: int
     keyframes: list[int]
     """When groups begin, if packets can be copied; otherwise empty."""
@@ -139,6 +141,7 @@ def scan_video(path: Path, facts: ProbedSource) -> VideoScan:
     return VideoScan(
         timescale=ticks.denominator,
         shown=[0, *(pts * scale for pts in shown[1:])],
+        first_start=shown[0] * scale,
         end=end * scale,
         keyframes=[0, *(group[0].pts * scale for group in groups[1:])] if groups else [],
         group_bytes=[sum(each.size for each in group) for group in groups],
