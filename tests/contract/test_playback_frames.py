@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from framekiln.media.audio.decoder import RATE_HZ, read_audio
 from framekiln.media.errors import SlicesDiffer
+from framekiln.media.probe.media_file import probe_media
 from framekiln.media.segments.outline import make_outline
 from framekiln.media.segments.renditions import Outline, Rendition, RenditionSize
 from framekiln.media.segments.tasks import make_segment
+from framekiln.media.tracks.split import process_video, track_path
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames, measure_file
@@ -265,6 +267,23 @@ def test_the_frame_rate_of_a_late_start_counts_from_its_first_frame(
     for rendition in make_outline(late, None).renditions:
         # The container counts milliseconds.
         assert rendition.fps == pytest.approx(24, rel=0.001)
+
+
+def test_the_sound_of_a_cut_film_ends_with_its_source(tmp_path: Path) -> None:
+    """What the cut had left out was added at the end, as silence."""
+    whole = make_clip(tmp_path / "whole.mp4", replace(SMALL, duration_s=Fraction(2)))
+    earlier_s = Fraction(-3, 2)
+    parts = [ClipPart(whole, later_s=earlier_s), ClipPart(whole, 1, later_s=earlier_s)]
+    cut = mux_parts(tmp_path / "cut.mp4", parts)
+    process_video(cut, tmp_path / "tracks", report=lambda _: None)
+    pictures, sound = (track_path(tmp_path / "tracks", number) for number in (1, 2))
+    outline = make_outline(pictures, sound)
+    found = outline.audio_rendition
+    assert found is not None
+    assert not found.is_copy
+    duration_s = float(probe_media(cut).duration_ms / 1000)
+    assert duration_s < 0.6
+    assert float(outline.duration_s) == pytest.approx(duration_s, abs=1024 / RATE_HZ)
 
 
 def test_pixels_become_square(tmp_path: Path) -> None:

@@ -174,9 +174,12 @@ def _sound_rendition(scan: AudioScan, facts: ProbedSource) -> Rendition:
     if scan.packets:
         return _copied_sound(scan)
     config = bytes(open_sound_encoder().extradata or b"")
-    # The last packets of a sound file hold padding, too; of a video, the longest track counts.
-    is_alone = facts.kind is MediaKind.AUDIO and facts.duration_s is not None
-    instants = frame_instants((is_alone and facts.duration_s) or scan.end_s)
+    end_s = scan.end_s
+    if facts.kind is MediaKind.AUDIO and facts.duration_s is not None:
+        # The last packets hold padding, too. A track file's duration includes what its edit list
+        # cuts off; a video's is that of its longest track.
+        end_s = min(end_s, facts.duration_s)
+    instants = frame_instants(end_s)
     return Rendition(
         id=AUDIO,
         is_copy=False,
