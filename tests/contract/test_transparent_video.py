@@ -11,7 +11,9 @@ from av.video.stream import VideoStream
 from PIL import Image
 
 from framekiln.media.analysis.overview import overview_task
+from framekiln.media.analysis.sampled_frames import sample_frames
 from framekiln.media.analysis.thumbnails import write_thumbnails
+from framekiln.media.exact_frames import exact_frames_task
 from framekiln.media.probe.media_file import probe_media
 from framekiln.media.segments.outline import make_outline
 from framekiln.media.segments.tasks import make_segment
@@ -71,6 +73,17 @@ def test_playback_shows_black_behind(tmp_path: Path) -> None:
     path = tmp_path / "segment.mp4"
     path.write_bytes(rendition.init + make_segment(source, rendition, 1))
     check_over_black(decode_frames(path)[5].rgb)
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_single_frames_show_black_behind(tmp_path: Path, coding: str) -> None:
+    """They were white: a reviewer saw another picture than a viewer."""
+    source = make_glass(tmp_path, coding)
+    [sampled] = sample_frames(source, tmp_path, every_ms=1000)
+    args = {"source": str(source), "folder": str(tmp_path), "tick_s": [1, 10], "ticks": [5]}
+    exact_frames_task(args, lambda _: None)
+    for path in (sampled.path, tmp_path / "0.jpg"):
+        check_over_black(np.asarray(Image.open(path).convert("RGB")))
 
 
 SOURCES: dict[str, Make] = {

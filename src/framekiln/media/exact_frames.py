@@ -20,7 +20,7 @@ from framekiln.media.container import open_media, translate_ffmpeg_errors, video
 from framekiln.media.decode.frame_source import FrameSource
 from framekiln.media.decode.video_decoder import VideoDecoder
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.images.stills import JpegFormat, encode_still
+from framekiln.media.images.stills import BLACK, JpegFormat, encode_still
 from framekiln.media.probe.media_file import probe_media
 from framekiln.media.tracks.track_copy import encoded_fps
 
@@ -64,7 +64,8 @@ def exact_frames_task(
     with FrameSource(source, width_px=width, height_px=height) as pictures:
         for number, ticks in enumerate(args["ticks"]):
             rgba = pictures.rgba_at(ticks * tick_s * 1000)
-            picture = encode_still(rgba[..., _RED_AND_BLUE_SWAPPED], JpegFormat(quality=_QUALITY))
+            bgra = rgba[..., _RED_AND_BLUE_SWAPPED]
+            picture = encode_still(bgra, JpegFormat(quality=_QUALITY), background=BLACK)
             (folder / f"{number}.jpg").write_bytes(picture)
     return {}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from framekiln.media.decode.frame_source import FrameSource
-from framekiln.media.images.stills import JpegFormat, encode_still
+from framekiln.media.images.stills import BLACK, JpegFormat, encode_still
 from framekiln.media.probe.media_file import probe_media
 
 _MAX_SIDE_PX: Final = 1920
@@ -39,7 +39,8 @@ def sample_frames(
         for at_ms in range(-(-from_ms // every_ms) * every_ms, _ceil(end_ms), every_ms):
             rgba = pictures.rgba_at(Fraction(at_ms))
             path = folder / f"{at_ms}.jpg"
-            path.write_bytes(encode_still(rgba[..., [2, 1, 0, 3]], JpegFormat(quality=_QUALITY)))
+            bgra = rgba[..., [2, 1, 0, 3]]
+            path.write_bytes(encode_still(bgra, JpegFormat(quality=_QUALITY), background=BLACK))
             yield SampledFrame(at_ms, path)
 
 

@@ -12,6 +12,8 @@ from framekiln.kit.errors import FramekilnError
 from framekiln.media.images.still_formats import JpegFormat, PngFormat, StillFormat, WebpFormat
 
 __all__ = [
+    "BLACK",
+    "WHITE",
     "JpegFormat",
     "Pixels",
     "PngFormat",
@@ -26,7 +28,9 @@ Pixels = NDArray[np.uint8]
 
 # Of our own browsers' screenshots.
 _FORMATS: Final = {"format_whitelist": "png_pipe,jpeg_pipe,webp_pipe", "protocol_whitelist": ""}
-_WHITE: Final = (255, 255, 255, 255)
+WHITE: Final = (255, 255, 255, 255)
+BLACK: Final = (0, 0, 0, 255)
+"""What is behind a video that loses its transparency: viewers of its tracks see the same."""
 
 
 class UnreadableImage(FramekilnError):
@@ -35,12 +39,15 @@ class UnreadableImage(FramekilnError):
     code = "unreadable_image"
 
 
-def encode_still(pixels_bgra: Pixels, format_: StillFormat) -> bytes:
+def encode_still(
+    pixels_bgra: Pixels, format_: StillFormat, *, background: tuple[int, int, int, int] = WHITE
+) -> bytes:
     """Return height x width x BGRA (straight alpha) as an image file.
 
-    In formats without alpha, transparent areas are white, as in a browser window.
+    Formats without alpha have a background, white by default, as in a browser window.
     """
-    picture = _picture(pixels_bgra, keeps_alpha=getattr(format_, "transparency", False))
+    keeps_alpha = getattr(format_, "transparency", False)
+    picture = _picture(pixels_bgra, None if keeps_alpha else background)
     file = io.BytesIO()
     match format_:
         case JpegFormat(quality):
@@ -62,12 +69,12 @@ def decode_bgra(data: bytes) -> Pixels:
         raise UnreadableImage(f"not a readable image: {error}") from error
 
 
-def _picture(pixels_bgra: Pixels, *, keeps_alpha: bool) -> Image.Image:
+def _picture(pixels_bgra: Pixels, background: tuple[int, int, int, int] | None) -> Image.Image:
     height, width = pixels_bgra.shape[:2]
     data = np.ascontiguousarray(pixels_bgra)
     picture = Image.frombuffer("RGBA", (width, height), data, "raw", "BGRA", 0, 1)
-    if keeps_alpha:
+    if background is None:
         return picture
     if pixels_bgra[..., 3].min(initial=255) < 255:
-        picture = Image.alpha_composite(Image.new("RGBA", picture.size, _WHITE), picture)
+        picture = Image.alpha_composite(Image.new("RGBA", picture.size, background), picture)
     return picture.convert("RGB")
