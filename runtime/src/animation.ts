@@ -35,6 +35,7 @@ export class AnimationDriver {
   private move(animation: Animation, clockOf: ClockOf): void {
     const { effect } = animation;
     if (animation instanceof CSSTransition || !(effect instanceof KeyframeEffect)) return;
+    if (!followsTime(animation)) return;
     const clockMs = effect.target === null ? null : clockOf(effect.target);
     if (clockMs === null) return;
     this.known.add(animation);
@@ -51,6 +52,11 @@ export class AnimationDriver {
     this.stopped.add(svg);
     svg.setCurrentTime(clockMs / 1000);
   }
+}
+
+/** Whether it can be put at a time: others follow how far something is scrolled. */
+export function followsTime({ timeline }: Animation): boolean {
+  return timeline === null || timeline instanceof DocumentTimeline;
 }
 
 /**

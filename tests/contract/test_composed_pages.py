@@ -279,6 +279,8 @@ OBSTACLES = {
     "</style><i>A</i><script>document.body.offsetTop; document.body.append("
     "document.createElement('p')); document.body.offsetTop</script>",
     "animated custom property": MOVED % "--x: 3",
+    "another timeline": MOVED % "opacity: 0" + "<p style='animation: fade linear both;"
+    " animation-timeline: scroll()'>B</p><style>@keyframes fade { to { opacity: 0 } }</style>",
     "mix-blend-mode": "<p style='mix-blend-mode: multiply'>A</p>" + MOVED % "opacity: 0",
     "draws itself": "<canvas aria-hidden></canvas>" + MOVED % "opacity: 0",
     "perspective": "<div style='perspective: 90px'>" + MOVED % "transform: rotateY(20deg)",

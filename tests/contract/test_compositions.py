@@ -173,6 +173,17 @@ def test_animations_follow_the_nearest_timed_element_and_start_again(browser: Br
         assert film.at(76, opacity) == pytest.approx(1, abs=0.001)
 
 
+def test_animations_by_scroll_show_the_place_that_is_scrolled_to(browser: Browser) -> None:
+    style = (
+        "<style>p { height: 240px; margin: 0; background: #000; animation: fade linear both;"
+        " animation-timeline: scroll() } div { height: 90px; overflow: auto }"
+        "@keyframes fade { from { opacity: .5 } to { opacity: 1 } }</style>"
+    )
+    with load_composition(browser, group(style + scene(1, "<div><p></p></div>"))) as film:
+        for number in (0, 15, 29):
+            assert film.frame(number)[45, 100, :3].tolist() == pytest.approx([127.5] * 3, abs=1)
+
+
 def test_17_smil_animations_follow_their_scene(browser: Browser) -> None:
     svg = (
         "<svg width=200 height=20><rect width=10 height=10>"

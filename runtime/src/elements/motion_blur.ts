@@ -6,6 +6,7 @@
  * is not seen. The smear is the mean of the picture at many places along the way.
  */
 
+import { followsTime } from "../animation.ts";
 import { sheetOf } from "./picture_box.ts";
 import { followers, reflect, type Follower } from "./timed.ts";
 
@@ -87,7 +88,7 @@ export class MotionBlurElement extends HTMLElement implements Follower {
 
 /** How far the middle of the child has moved in the last `shutterMs`. */
 function displacement(child: HTMLElement, shutterMs: number): Vector {
-  const animations = child.getAnimations();
+  const animations = child.getAnimations().filter(followsTime);
   const times = animations.map((animation) => animation.currentTime);
   if (animations.length === 0 || shutterMs <= 0) return { x: 0, y: 0 };
   const now = middleOf(child);

@@ -1,5 +1,6 @@
 /** Puts a page at the time of any frame, without drawing it, just as its film would. */
 
+import { followsTime } from "../animation.ts";
 import { frameTickMs, frameTimeMs, type FrameRate } from "../clock.ts";
 import { timeTree } from "../elements/timed.ts";
 
@@ -35,6 +36,7 @@ export class Seeker {
   private move(animation: Animation, tickMs: number): void {
     const { effect } = animation;
     if (animation instanceof CSSTransition || !(effect instanceof KeyframeEffect)) return;
+    if (!followsTime(animation)) return;
     if (effect.target === null || timeTree.nearest(effect.target) !== null) return;
     const isEnded = this.startsMs.has(animation) && animation.playState === "idle";
     const startMs = isEnded ? null : this.startOf(animation);
