@@ -131,6 +131,17 @@ def test_tables_that_fade_as_a_whole_are_composed(browser: Browser, name: str) -
 CELLS = "<table><col><col><tr><td>A<td id=x>B</table>"
 FADING = "#x { animation: fade .3s }"
 OBSTACLES = {
+    "HTML in a drawing": (
+        "<svg class=in><foreignObject width=9 height=9>A</foreignObject></svg>",
+        "",
+    ),
+    "-webkit-box-reflect": ("<div class='in box'></div>", "div { -webkit-box-reflect: below }"),
+    "controls of a player": ("<audio class=in controls></audio>", ""),
+    "lines of a formula": ("<math class=in><msqrt><mi>x</mi></msqrt></math>", ""),
+    "border-image-outset": (
+        "<div class='in box'></div>",
+        "div { border: 5px solid; border-image: linear-gradient(red, blue) 1 / 9px / 30px }",
+    ),
     "collapsed borders around what moves": (
         CELLS,
         f"table {{ border-collapse: collapse }} {FADING}",

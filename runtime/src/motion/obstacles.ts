@@ -54,6 +54,14 @@ export function elementObstacles(element: Element, style: CSSStyleDeclaration): 
     [style.transformStyle === "preserve-3d", "transform-style: preserve-3d"],
     [style.position === "sticky", "position: sticky"],
     [hasColumns(element, style), "a background of columns"],
+    [style.getPropertyValue("-webkit-box-reflect") !== "none", "-webkit-box-reflect"],
+    [element.matches("foreignObject"), "HTML in a drawing"],
+    [element.matches("audio[controls]"), "controls of a player"],
+    [element.matches("mfrac, msqrt, mroot"), "lines of a formula"],
+    [
+      style.borderImageSource !== "none" && !/^0(?:px)?$/u.test(style.borderImageOutset),
+      "border-image-outset",
+    ],
   ];
   const found = reasons.filter(([is]) => is).map(([, what]) => what);
   const marker = markerObstacle(element, style);
