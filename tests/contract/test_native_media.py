@@ -216,3 +216,26 @@ def test_volume_of_elements_may_change_in_frames(browser: Browser) -> None:
         gains = dict(map(tuple, heard(film)[0]["gains"]))
         assert gains[0] == 1
         assert gains[500] == pytest.approx(0.75)
+
+
+COPIES = {
+    "createImageBitmap": "createImageBitmap(v).then((copy) => to.drawImage(copy, 0, 0))",
+    "VideoFrame": (
+        "const f = new VideoFrame(v);to.drawImage(f, 0, 0); times.push(f.timestamp); f.close()"
+    ),
+}
+
+
+@pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES)
+def test_copies_of_the_picture_of_a_video_show_the_frame_of_the_film(
+    browser: Browser, copy: str
+) -> None:
+    html = f"""<html data-duration-ms="4000"><style>body {{ margin: 0 }}</style>
+      <canvas id="c" width="320" height="240"></canvas><script>
+      const v = document.createElement("video"), to = c.getContext("2d"), times = []
+      v.src = "{CLIP}"; v.play()
+      requestAnimationFrame(function copy() {{ {copy}; requestAnimationFrame(copy) }})
+      </script>"""
+    with load_composition(browser, html) as film:
+        assert [film.code(n) for n in (0, 1, 10)] == [0, 1, 10]
+        assert film.page.evaluate("times") in ([], [0, 33_333, 333_333])
