@@ -25,6 +25,7 @@ export class Driver {
 
   constructor(natives: NativeMedia | null) {
     this.natives = natives;
+    if (natives !== null) natives.onLatePicture = () => this.follow();
   }
 
   /** Whether there is anything in the page that this driver moves. */

@@ -27,6 +27,13 @@ export interface FilmClock {
   cancel(handle: number): void;
 }
 
+export interface ClipHooks {
+  /** A script wants to be called for its pictures. */
+  onAsked(): void;
+  /** It shows another picture after all of the frame were shown. */
+  onLatePicture(): void;
+}
+
 /** What scripts wait for before they use a clip. */
 const LOADED = ["durationchange", "loadedmetadata", "loadeddata", "canplay", "canplaythrough"];
 const SOUGHT = ["timeupdate", "seeked"];
@@ -39,7 +46,7 @@ export class NativeClip {
   readonly element: HTMLMediaElement;
   readonly gains: GainCurve;
   readonly frameCallbacks = new VideoFrameCallbacks();
-  private readonly onAsked: () => void;
+  private readonly hooks: ClipHooks;
   info: PlayedInfo | null = null;
   /** Since when its sound goes to a node of Web Audio instead of into the film. */
   routedMs: number | null = null;
@@ -57,15 +64,16 @@ export class NativeClip {
   private askedAtMs = 0;
   private endTimer = 0;
   private updateTimer = 0;
+  /** The frame that shows it; null while none does. */
+  private shownAtMs: number | null = null;
   private reportedMs = Number.NEGATIVE_INFINITY;
   /** Where the clock of its group stood when it was last seen; null before it is in one. */
   private groupMs: number | null = null;
 
-  /** `onAsked` is called when a script wants to be called for its pictures. */
-  constructor(element: HTMLMediaElement, clock: FilmClock, onAsked: () => void) {
+  constructor(element: HTMLMediaElement, clock: FilmClock, hooks: ClipHooks) {
     this.element = element;
     this.clock = clock;
-    this.onAsked = onAsked;
+    this.hooks = hooks;
     this.gains = new GainCurve(gainOf(element), () => clock.frameMs());
     this.events = new ClipEvents(element);
     this.frames = element instanceof HTMLVideoElement ? new FrameCanvas() : null;
@@ -178,6 +186,7 @@ export class NativeClip {
     const most = this.bounds?.lengthMs ?? Number.POSITIVE_INFINITY;
     if (!this.isTimed) this.turn({ positionMs: Math.min(Math.max(0, sourceMs), most) });
     this.isSeeking = true;
+    this.showAgain();
     this.events.dispatch("seeking");
     this.events.afterwards(() => {
       this.isSeeking = false;
@@ -186,7 +195,7 @@ export class NativeClip {
   }
 
   requestFrame(callback: VideoFrameRequestCallback): number {
-    this.onAsked();
+    this.hooks.onAsked();
     return this.frameCallbacks.request(callback);
   }
 
@@ -216,6 +225,7 @@ export class NativeClip {
 
   /** One frame of the film. */
   show(): void {
+    this.shownAtMs = this.clock.nowMs();
     if (gainOf(this.element) !== this.gains.gain) this.readSettings();
     const { positionMs } = this;
     if (positionMs === null) return;
@@ -227,6 +237,17 @@ export class NativeClip {
     const isWhole = !this.standIn.isSized || mayBeCopied();
     const shownMs = this.frames.draw(source, info, Math.min(positionMs, lastMs), isWhole);
     this.frameCallbacks.run(this.clock.nowMs(), shownMs, info);
+  }
+
+  /** A script has moved it in a frame: its picture was shown before the frame's callbacks. */
+  private showAgain(): void {
+    if (this.isTimed || this.shownAtMs !== this.clock.nowMs()) return;
+    this.shownAtMs = null;
+    // After the callback, which may move it more than once.
+    queueMicrotask(() => {
+      this.show();
+      this.hooks.onLatePicture();
+    });
   }
 
   private get bounds(): Bounds | null {

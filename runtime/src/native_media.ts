@@ -31,6 +31,8 @@ export class NativeMedia {
   private readonly onAdd: () => void;
   private observe: (root: Document | ShadowRoot) => void = () => undefined;
   private isListenedTo = false;
+  /** Called when a clip shows another picture after `update`. */
+  onLatePicture: () => void = () => undefined;
 
   constructor(clock: FilmClock, onAdd: () => void) {
     this.clock = clock;
@@ -82,8 +84,11 @@ export class NativeMedia {
   clipOf(element: HTMLMediaElement): NativeClip {
     const known = this.clips.get(element);
     if (known !== undefined) return known;
-    const clip = new NativeClip(element, this.clock, () => {
-      this.isListenedTo = true;
+    const clip = new NativeClip(element, this.clock, {
+      onAsked: () => {
+        this.isListenedTo = true;
+      },
+      onLatePicture: () => this.onLatePicture(),
     });
     this.clips.set(element, clip);
     this.onAdd();

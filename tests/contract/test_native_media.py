@@ -239,3 +239,37 @@ def test_copies_of_the_picture_of_a_video_show_the_frame_of_the_film(
     with load_composition(browser, html) as film:
         assert [film.code(n) for n in (0, 1, 10)] == [0, 1, 10]
         assert film.page.evaluate("times") in ([], [0, 33_333, 333_333])
+
+
+SEEK = """requestAnimationFrame(function seek(now) {
+  v.currentTime = 9; v.currentTime = now / 1000 + 1; requestAnimationFrame(seek)
+})"""
+
+
+def test_a_position_set_in_a_frame_is_shown_in_that_frame(browser: Browser) -> None:
+    with load_composition(browser, scripted(SEEK)) as film:
+        assert [film.code(n) for n in (0, 1, 2, 10)] == [30, 31, 32, 40]
+        asked = [number for number, _, _ in film.host.asked]
+        assert 270 not in asked
+
+
+def test_a_surface_shows_a_position_set_in_the_same_frame(browser: Browser) -> None:
+    html = f"""<ef-timegroup duration="2s" style="width:320px;height:240px">
+      <ef-surface target="v" style="position:absolute;left:0;top:0;width:320px;height:240px">
+      </ef-surface></ef-timegroup><video id="v" src="{CLIP}" style="display:none"></video>"""
+    with load_composition(browser, scripted(SEEK, html)) as film:
+        assert [film.code(n) for n in (0, 1, 2, 10)] == [30, 31, 32, 40]
+
+
+def test_a_picture_moved_to_in_a_frame_calls_the_video_frame_callback_once(
+    browser: Browser,
+) -> None:
+    script = f"""const seen = []
+      v.requestVideoFrameCallback(function again(now, {{ mediaTime }}) {{
+        seen.push([Math.round(now), Math.round(mediaTime * 30)])
+        v.requestVideoFrameCallback(again)
+      }})
+      {SEEK}"""
+    with load_composition(browser, scripted(script)) as film:
+        show_all(film, 3)
+        assert film.page.evaluate("seen.slice(-2)") == [[33, 31], [67, 32]]
