@@ -309,6 +309,7 @@ class TestRedactRender(RedactionCase):
             "output_url": f"{BASE_URL}/api/v1/renders/{render_id}.mp4",
             "blurred_count": 1,
             "muted_count": 1,
+            "without_effect_count": 0,
         }
         info = await pipelines.app.info(render_id)
         assert (info["status"], info["width"], info["height"]) == ("complete", 160, 120)
@@ -378,6 +379,7 @@ class TestRedactRender(RedactionCase):
             "output_url": None,
             "blurred_count": 0,
             "muted_count": 0,
+            "without_effect_count": 0,
         }
         assert await self.render_jobs(pipelines) == []
 

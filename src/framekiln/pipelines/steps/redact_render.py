@@ -5,11 +5,12 @@ that there is one render for an attempt, whichever worker asks for it and howeve
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 from uuid import UUID
 
+from framekiln.files.model import TrackType
 from framekiln.files.service import Files
 from framekiln.kit.ids import RenderId, new_uuid
 from framekiln.pipelines.definition.model import Step, StepSettings
@@ -79,14 +80,20 @@ class RedactRenderRunner:
         self.files.check_readable(work.file)
         redaction = await asyncio.to_thread(redaction_of, work)
         if not redaction.boxes and not redaction.mutes:
-            return _output(redaction, status="skipped")
+            return _output(EffectCounts(), status="skipped")
         render = await self._render(work, redaction)
         if render.failure is not None:
             raise RedactionFailed(f"render {render.id} failed: {render.failure.message}")
         if render.status is not RenderStatus.COMPLETE:
             return RetryLater(done_ms=await self._done_ms(work, render))
         url = f"{self.public_url}/api/v1/renders/{render.id}.mp4"
-        return _output(redaction, status="complete", render_id=str(render.id), output_url=url)
+        tracks = await self.files.tracks(work.run.organization_id, work.file.id)
+        counts = count_effects(
+            redaction,
+            duration_ms=work.file.duration_ms,
+            track_types={track.type for track in tracks},
+        )
+        return _output(counts, status="complete", render_id=str(render.id), output_url=url)
 
     async def _done_ms(self, work: StepWork, render: Render) -> int | None:
         """Return how much of the file is done: as large a part as of the render."""
@@ -151,8 +158,32 @@ def _span(annotation: Annotation) -> Mapping[str, object]:
     return {"start_ms": annotation.start_ms, "end_ms": annotation.end_ms}
 
 
+@dataclass(frozen=True)
+class EffectCounts:
+    """The numbers of annotations that were hidden, muted, and neither."""
+
+    blurred: int = 0
+    muted: int = 0
+    without_effect: int = 0
+
+
+def count_effects(
+    redaction: Redaction, *, duration_ms: int | None, track_types: Collection[TrackType]
+) -> EffectCounts:
+    """Count those that begin within the file, which also has video to hide or audio to mute."""
+
+    def count(spans: Iterable[Mapping[str, Any]], type_: TrackType) -> int:
+        if type_ not in track_types:
+            return 0
+        return sum(duration_ms is None or span["start_ms"] < duration_ms for span in spans)
+
+    blurred, muted = count(redaction.boxes, "video"), count(redaction.mutes, "audio")
+    total = len(redaction.boxes) + len(redaction.mutes)
+    return EffectCounts(blurred, muted, total - blurred - muted)
+
+
 def _output(
-    redaction: Redaction,
+    counts: EffectCounts,
     *,
     status: str,
     render_id: str | None = None,
@@ -163,7 +194,8 @@ def _output(
             "status": status,
             "render_id": render_id,
             "output_url": output_url,
-            "blurred_count": len(redaction.boxes),
-            "muted_count": len(redaction.mutes),
+            "blurred_count": counts.blurred,
+            "muted_count": counts.muted,
+            "without_effect_count": counts.without_effect,
         }
     )
