@@ -3,9 +3,10 @@
 Fields that are not there are left out, never null: clients test whether they are present.
 """
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -15,6 +16,8 @@ from framekiln.videos.model import Video
 from framekiln.videos.templates.model import TemplateSource, TemplateSummary, TemplateVersion
 
 MICROSECONDS = "%Y-%m-%dT%H:%M:%S.%fZ"
+
+_PATH_FIRST: Final = re.compile(r"(layers\.\d+(?:\.\w+)*): (.+)", re.DOTALL)
 
 
 class VideoError(BaseModel):
@@ -280,5 +283,11 @@ def _always(video: Video) -> dict[str, Any]:
 def _warnings(video: Video) -> list[dict[str, str]]:
     """Return what was noticed while reading the config, and then while making the film."""
     read = [dict(each) for each in video.record.warnings]
-    made = video.render.warnings
-    return [*read, *({"path": "", "code": "render", "message": str(each)} for each in made)]
+    return [*read, *(render_warning(str(each)) for each in video.render.warnings)]
+
+
+def render_warning(text: str) -> dict[str, str]:
+    """Return a warning of a render, which is a text that may begin with the path of a field."""
+    found = _PATH_FIRST.fullmatch(text)
+    path, message = ("", text) if found is None else found.groups()
+    return {"path": path, "code": "render", "message": message}

@@ -1,0 +1,23 @@
+"""Warnings of v2 videos that come from their renders."""
+
+import pytest
+
+from framekiln.api.v2.bodies import render_warning
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "message"),
+    [
+        (
+            "layers.0.trim.end: the source ends before",
+            "layers.0.trim.end",
+            "the source ends before",
+        ),
+        ("layers.1.layers.0: a: b\nc", "layers.1.layers.0", "a: b\nc"),
+        ("the font is missing: Lato", "", "the font is missing: Lato"),
+    ],
+)
+def test_the_path_of_a_render_warning_is_a_field_of_its_own(
+    text: str, path: str, message: str
+) -> None:
+    assert render_warning(text) == {"path": path, "code": "render", "message": message}
