@@ -22,7 +22,7 @@ _KINDS: Final[dict[FileType, tuple[MediaKind, ...]]] = {
     FileType.CAPTION: (MediaKind.CAPTION,),
 }
 _EXAMPLES: Final[dict[FileType, str]] = {
-    FileType.VIDEO: "MP4, MOV, WebM, MKV or sound",
+    FileType.VIDEO: "MP4, MOV, WebM, MKV, AVI, Ogg or sound",
     FileType.IMAGE: "JPEG, PNG, WebP, GIF or SVG",
     FileType.CAPTION: "WebVTT, SubRip or JSON",
 }

@@ -72,6 +72,7 @@ _MAGIC: Final = {
     b"II*\x00": SniffedType(None, "image/tiff"),
     b"MM\x00*": SniffedType(None, "image/tiff"),
 }
+_TS_PACKET_BYTES: Final = 188
 _XML_BEFORE_ROOT: Final = re.compile(
     r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)*", re.DOTALL | re.IGNORECASE
 )
@@ -84,7 +85,7 @@ _SRT: Final = re.compile(
 def sniff(head: bytes) -> SniffedType:
     """Return the type of a file that begins with `head`."""
     head = head[:HEAD_BYTES]
-    for is_type in (_iso_media, _matroska, _riff, _ogg, _by_magic, _bare_sound, _text):
+    for is_type in _CHECKS:
         found = is_type(head)
         if found is not None:
             return found
@@ -136,6 +137,12 @@ def _ogg(head: bytes) -> SniffedType | None:
     if has_picture:
         return SniffedType(MediaKind.VIDEO, "video/ogg")
     return SniffedType(MediaKind.AUDIO, "audio/ogg")
+
+
+def _transport_stream(head: bytes) -> SniffedType | None:
+    # Named only so that an error message can say what it was. Each packet begins with this byte.
+    starts = head[: 4 * _TS_PACKET_BYTES : _TS_PACKET_BYTES]
+    return SniffedType(None, "video/mp2t") if starts == b"GGGG" else None
 
 
 def _by_magic(head: bytes) -> SniffedType | None:
@@ -264,6 +271,18 @@ def _adts_frame_bytes(sound: bytes) -> int:
         return 0
     length = (sound[3] & 3) << 11 | sound[4] << 3 | sound[5] >> 5
     return length if length >= 7 else 0
+
+
+_CHECKS: Final = (
+    _iso_media,
+    _matroska,
+    _riff,
+    _ogg,
+    _transport_stream,
+    _by_magic,
+    _bare_sound,
+    _text,
+)
 
 
 def may_be_animated(data: bytes) -> bool:

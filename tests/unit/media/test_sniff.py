@@ -38,6 +38,12 @@ def test_files_of_encoders_are_recognized(
     assert sniff(data[:HEAD_BYTES]) == expected
 
 
+def test_mpeg_transport_streams_are_named_but_not_supported(tmp_path: Path) -> None:
+    data = make_clip(tmp_path / "a.ts", Clip(duration_s=SHORT)).read_bytes()
+    assert sniff(data[:HEAD_BYTES]) == SniffedType(None, "video/mp2t")
+    assert sniff(b"G" + data[1:188] + bytes(1000)) == UNKNOWN
+
+
 @pytest.mark.parametrize("name", ["JPEG", "PNG", "GIF", "WEBP"])
 def test_images_are_recognized(name: str) -> None:
     file = io.BytesIO()
