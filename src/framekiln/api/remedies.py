@@ -145,6 +145,7 @@ REMEDIES: Final = {
     "range_not_satisfiable": "Ask for a range within the size in Content-Range.",
     "upload_gap": "Continue at next_byte.",
     # More specific than their kinds
+    "unreadable_media": "Repair, convert or replace the media file that the message names.",
     "login_failed": "Check address and password; framekiln users password sets a new one.",
     "quota_exceeded": "Wait for Retry-After, or ask the operator for a higher quota.",
     "too_many_streams": "Close another event stream, or poll the resource.",

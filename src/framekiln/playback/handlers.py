@@ -113,7 +113,7 @@ class ProbeSource:
                 return
             async with _record_failed(self.database, source_id, self.clock):
                 async with self.worker.priority.admit(work, is_ahead=is_ahead) as pause_switch:
-                    outline = await self._probe(source.tracks, pause_switch)
+                    outline = await self._probe(source, pause_switch)
                 async with self.database.transaction() as connection:
                     await store.set_ready(
                         connection,
@@ -124,8 +124,9 @@ class ProbeSource:
                     )
                     await notify(connection, topic(source_id))
 
-    async def _probe(self, tracks: SourceTracks, pause_switch: PauseSwitch) -> Outline:
-        files, keys = self.worker.sources, (tracks.pictures_key, tracks.sound_key)
+    async def _probe(self, source: PlaybackSource, pause_switch: PauseSwitch) -> Outline:
+        files, tracks = self.worker.sources, source.tracks
+        keys = (tracks.pictures_key, tracks.sound_key)
         async with AsyncExitStack() as stack:
             pictures, sound = [
                 await stack.enter_async_context(files.local(key)) if key else None for key in keys
@@ -138,6 +139,7 @@ class ProbeSource:
                 },
                 _LOOK_LIMITS,
                 tuple({path for path in (pictures, sound) if path}),
+                source.name,
             )
             result, _ = await stack.enter_async_context(
                 self.worker.run_task(task, pause_switch=pause_switch)
@@ -195,7 +197,7 @@ class MakeSegment:
                 "number": name.number,
                 "out": _OUT,
             }
-            task = SourceTask(SEGMENT_TASK, args, _MAKE_LIMITS, (path,))
+            task = SourceTask(SEGMENT_TASK, args, _MAKE_LIMITS, (path,), source.name)
             async with self.worker.run_task(task, pause_switch=pause_switch) as (_, folder):
                 await self.blobs.put_file(segment_key(source, name), folder / _OUT)
 

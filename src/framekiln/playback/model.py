@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, NewType
+from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
 from framekiln.kit.ids import OrganizationId
@@ -49,6 +50,13 @@ class PlaybackSource:
     changed_at: datetime
     expires_at: datetime | None
     used_at: datetime
+
+    @property
+    def name(self) -> str:
+        """What messages call it: the last part of its URL, or its id if it is our own."""
+        if urlsplit(self.address).scheme not in ("http", "https"):
+            return self.address.partition("@")[0]
+        return unquote(urlsplit(self.address).path).rpartition("/")[2] or "the source"
 
     def key_of(self, rendition_id: str) -> str:
         """Return the key of the blob from which a rendition is made."""

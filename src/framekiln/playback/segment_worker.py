@@ -23,6 +23,7 @@ from framekiln.kit.confined.order import ConfinedOrder
 from framekiln.kit.confined.pause import PauseSwitch
 from framekiln.kit.confined.run import run_warm
 from framekiln.kit.confined.warm_sandbox import WarmSandbox
+from framekiln.kit.errors import FramekilnError
 from framekiln.storage.blob_store import BlobStore
 
 MAX_BYTES: Final = 4 << 30
@@ -159,6 +160,8 @@ class SourceTask:
     args: Mapping[str, Any]
     limits: ResourceLimits
     sources: tuple[Path, ...]
+    source_name: str = "the source"
+    """What error messages call the sources."""
 
 
 @dataclass(frozen=True)
@@ -176,8 +179,20 @@ class SegmentWorker:
         """Run a task; yield its result and its output folder, which lasts as long as the block."""
         with tempfile.TemporaryDirectory(dir=self.sandbox.folders.work) as folder:
             order = ConfinedOrder(task.name, task.args, task.limits, Path(folder), task.sources)
-            answer = await run_warm(self.sandbox, order, pause_switch=pause_switch)
+            with _errors_about(task):
+                answer = await run_warm(self.sandbox, order, pause_switch=pause_switch)
             yield answer, Path(folder)
+
+
+@contextmanager
+def _errors_about(task: SourceTask) -> Iterator[None]:
+    """Replace the names of our copies in error messages: nobody else knows them."""
+    try:
+        yield
+    except FramekilnError as error:
+        for path in task.sources:
+            error.message = error.message.replace(path.name, task.source_name)
+        raise
 
 
 def open_segment_worker(blobs: BlobStore, sandbox: WarmSandbox) -> SegmentWorker:

@@ -40,11 +40,14 @@ def server(clip_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     folder = tmp_path_factory.mktemp("clips")
     text = folder / "page.html"
     text.write_text("<html>no media</html>")
+    empty = folder / "empty.mp4"
+    empty.touch()
     files = {
         "clip.mp4": clip_path,
         "sound.m4a": make_clip(folder / "sound.m4a", Clip(video_codec=None)),
         "silent.mp4": make_clip(folder / "silent.mp4", Clip(audio_codec=None)),
         "page.html": text,
+        "empty.mp4": empty,
     }
     with ClipServer(files) as server:
         yield server
@@ -206,6 +209,15 @@ async def test_unplayable_sources_are_refused_with_a_code(
 ) -> None:
     answer = await PlayerClient(app, server.address(name)).get("manifest.m3u8")
     assert (answer.status_code, answer.json()["error"]) == (status, code)
+
+
+async def test_the_error_of_a_broken_source_names_its_url_and_not_our_copy(
+    app: AppHarness, server: ClipServer
+) -> None:
+    answer = await PlayerClient(app, server.address("empty.mp4")).get("manifest.m3u8")
+    assert (answer.status_code, answer.json()["error"]) == (422, "unreadable_media")
+    assert answer.json()["message"] == "empty.mp4: the file is empty"
+    assert "config" not in answer.json()["remedy"]
 
 
 async def test_private_addresses_are_refused(app: AppHarness) -> None:
