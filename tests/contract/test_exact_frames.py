@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import json
 import os
 import tempfile
 from collections.abc import AsyncIterator
@@ -9,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import av
 import httpx
 import numpy as np
 import pytest
@@ -48,6 +50,22 @@ UPLOADED = Clip(fps=Fraction(30000, 1001), duration_s=SECOND, variable_rate=True
 def code_of(jpeg: bytes) -> int | None:
     with Image.open(io.BytesIO(jpeg)) as picture:
         return read_frame_code(np.asarray(picture.convert("RGB")))
+
+
+def test_the_last_frame_of_a_variable_rate_ends_with_the_film(tmp_path: Path) -> None:
+    """It was as long as the mean of all frames."""
+    clip = Clip(duration_s=SECOND, keyframe_every=1, audio_codec=None)
+    path = tmp_path / "uneven.mp4"
+    with av.open(make_clip(tmp_path / "even.mp4", clip)) as even, av.open(path, "w") as uneven:
+        track = uneven.add_stream_from_template(even.streams.video[0])
+        for number, packet in enumerate(even.demux(video=0)):
+            if packet.size and (number % 7 == 0 or number == 29):
+                packet.stream = track
+                uneven.mux(packet)
+    times = frame_times(path)
+    assert times.end * times.tick_s == 1
+    process_video(path, tmp_path / "made", report=lambda _: None)
+    assert json.loads((tmp_path / "made" / FRAME_TIMES).read_bytes())["end"] == times.end
 
 
 @pytest.mark.parametrize("name", CLIPS)

@@ -1,11 +1,13 @@
 """The frames of a video by number: when each is shown, and what it looks like.
 
-The times are those that `media/redaction` gives its frames. `FrameTimesBuilder` gets them while an
-upload is processed, whose frames are all decoded then. Afterwards they are read from packets
-without decoding, where each packet is one frame; otherwise the whole track is decoded again.
+The times are those that `media/redaction` gives its frames, except for the end of the last.
+`FrameTimesBuilder` gets them while an upload is processed, whose frames are all decoded then.
+Afterwards they are read from packets without decoding, where each packet is one frame; otherwise
+the whole track is decoded again.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -37,10 +39,11 @@ def frame_times(source: Path) -> ExactFrameTimes:
     facts = probe_media(source)
     if facts.video is None:
         raise UnreadableMedia(f"{source.name}: has no frames")
-    tick_s, stamps = _packet_stamps(source) or _decoded_stamps(source)
-    if not stamps:
+    found = _packet_stamps(source) or _decoded_stamps(source)
+    if not found.stamps:
         raise UnreadableMedia(f"{source.name}: none of its frames can be decoded")
-    return shown_times(stamps, tick_s, encoded_fps(facts.video.fps))
+    fps = encoded_fps(facts.video.fps)
+    return shown_times(found.stamps, found.tick_s, last_ticks=found.last_ticks, fps=fps)
 
 
 def frame_times_task(
@@ -70,8 +73,17 @@ def exact_frames_task(
     return {}
 
 
-def _packet_stamps(source: Path) -> tuple[Fraction, list[int]] | None:
-    """Return the tick and the timestamps of frames; None where packets do not tell them."""
+@dataclass(frozen=True)
+class _FrameStamps:
+    """The timestamps of frames, and the duration of the last; 0 if the file does not say it."""
+
+    tick_s: Fraction
+    stamps: list[int]
+    last_ticks: int
+
+
+def _packet_stamps(source: Path) -> _FrameStamps | None:
+    """Return the timestamps of frames; None where packets do not tell them."""
     with open_media(source) as container, translate_ffmpeg_errors(source):
         stream = video_stream(container)
         if stream is None or container.format.name not in _INDEXED_CONTAINERS:
@@ -79,26 +91,31 @@ def _packet_stamps(source: Path) -> tuple[Fraction, list[int]] | None:
         if stream.codec_context.codec.canonical_name not in _FRAME_PER_PACKET:
             return None
         stamps: list[int] = []
+        last, last_ticks = -(1 << 62), 0
         for packet in container.demux(stream):
             # The last packet of a stream is empty. Discarded ones are outside of the edit list.
             if not packet.size or packet.is_discard:
                 continue
             if packet.pts is None:
                 return None
+            if packet.pts > last:
+                last, last_ticks = packet.pts, packet.duration or 0
             stamps.append(packet.pts)
             _check_count(source, stamps)
-        return Fraction(stream.time_base or 0), sorted(set(stamps))
+        return _FrameStamps(Fraction(stream.time_base or 0), sorted(set(stamps)), last_ticks)
 
 
-def _decoded_stamps(source: Path) -> tuple[Fraction, list[int]]:
+def _decoded_stamps(source: Path) -> _FrameStamps:
     stamps: list[int] = []
+    last_ticks = 0
     with VideoDecoder(source, is_rough=True) as decoder:
         while (frame := decoder.read()) is not None:
             assert frame.pts is not None
             if not stamps or frame.pts > stamps[-1]:
                 stamps.append(frame.pts)
+                last_ticks = frame.duration
                 _check_count(source, stamps)
-        return decoder.tick_s, stamps
+        return _FrameStamps(decoder.tick_s, stamps, last_ticks)
 
 
 def _check_count(source: Path, stamps: Sequence[int]) -> None:

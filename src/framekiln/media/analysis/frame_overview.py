@@ -12,7 +12,7 @@ from framekiln.media.probe.media_file import MediaFacts
 
 
 class FrameOverview:
-    """Gets each frame of a video once, in order; the last one is as long as `fps` says."""
+    """Gets each frame of a video once, in order; `fps` is for a last one without duration."""
 
     def __init__(self, facts: MediaFacts, fps: Fraction) -> None:
         self._sheet = SheetBuilder(facts)

@@ -24,9 +24,15 @@ class ExactFrameTimes:
     end: int
 
 
-def shown_times(stamps: Sequence[int], tick_s: Fraction, fps: Fraction) -> ExactFrameTimes:
-    """Return the times of the frames with these timestamps; `fps` is how long the last one is."""
-    frame_ticks = max(1, round(1 / fps / tick_s))
+def shown_times(
+    stamps: Sequence[int], tick_s: Fraction, *, last_ticks: int, fps: Fraction
+) -> ExactFrameTimes:
+    """Return the times of the frames with these timestamps.
+
+    The last one is as long as `last_ticks`, or as `fps` where the file does not say it (0): at a
+    variable rate the mean may be far from it.
+    """
+    frame_ticks = last_ticks or max(1, round(1 / fps / tick_s))
     # The last frame that begins at zero or before it is the first that is shown.
     shown = stamps[max(0, bisect_right(stamps, 0) - 1) :]
     starts = [max(0, each) for each in shown]
@@ -50,12 +56,13 @@ class FrameTimesBuilder:
     def __init__(self, fps: Fraction) -> None:
         self._fps = fps
         self._stamps: list[int] = []
+        self._last_ticks = 0
         self._tick_s = Fraction(0)
 
     def add_frame(self, frame: VideoFrame, tick_s: Fraction) -> None:
         """Add the next frame; its timestamp is in units of `tick_s`."""
         assert frame.pts is not None
-        self._tick_s = tick_s
+        self._tick_s, self._last_ticks = tick_s, frame.duration
         # One more than allowed tells that there are too many.
         if len(self._stamps) <= MAX_FRAMES:
             self._stamps.append(frame.pts)
@@ -63,4 +70,7 @@ class FrameTimesBuilder:
     def write(self, target: Path) -> None:
         """Write the times, if there are not too many; call it after the last frame."""
         if 0 < len(self._stamps) <= MAX_FRAMES:
-            write_times(shown_times(self._stamps, self._tick_s, self._fps), target)
+            times = shown_times(
+                self._stamps, self._tick_s, last_ticks=self._last_ticks, fps=self._fps
+            )
+            write_times(times, target)
