@@ -128,6 +128,36 @@ def test_tables_that_fade_as_a_whole_are_composed(browser: Browser, name: str) -
     assert worst_spot(order(TABLE, TABLES[name]), browser, every=2) < MAX_SPOT
 
 
+TEXT = "<div class=in>Alpha beta</div>"
+REACHES = {
+    "an underline far below": (
+        TEXT,
+        "div { text-decoration: underline 3px; text-underline-offset: 3em }",
+    ),
+    "a thick line above": (TEXT, "div { text-decoration: overline 30px #f80 }"),
+    "a thick line of an element around": (
+        "<div class=in><b>Alpha beta</b></div>",
+        "div { text-decoration: overline 30px #f80 }",
+    ),
+    "a large first letter": (TEXT, "div::first-letter { font-size: 80px; line-height: 10px }"),
+    "a first letter further left": (
+        TEXT,
+        "div::first-letter { float: left; margin-left: -40px; font-size: 30px }",
+    ),
+    "a shadow of an element around": (
+        "<div class=in><div><b>Alpha</b></div></div>",
+        "div div { filter: drop-shadow(30px 30px 0 #f00) }",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REACHES)
+def test_lines_letters_and_shadows_beyond_their_boxes_are_composed(
+    browser: Browser, name: str
+) -> None:
+    assert worst_spot(order(*REACHES[name]), browser, every=2) < MAX_SPOT
+
+
 CELLS = "<table><col><col><tr><td>A<td id=x>B</table>"
 FADING = "#x { animation: fade .3s }"
 OBSTACLES = {

@@ -293,7 +293,7 @@ OBSTACLES = {
     "animated zIndex": MOVED % "z-index: 3",
     "animated overflowX": MOVED % "overflow: hidden",
     "contain: paint around": "<div style='contain: paint'>" + MOVED % "translate: 9px",
-    "a reflection around": "<div style='-webkit-box-reflect: below'>" + MOVED % "opacity: 0",
+    "-webkit-box-reflect": "<div style='-webkit-box-reflect: below'>" + MOVED % "opacity: 0",
     "waits for motion": MOVED % "opacity: 0"
     + "<script>document.addEventListener('animationend', () => 0)</script>",
 }

@@ -1,6 +1,7 @@
 /** What the layers of a page have to know about one element. */
 
 import type { ElementFacts } from "./layer_finder.ts";
+import { drawnAncestors } from "./flat_tree.ts";
 import { FrameCanvas } from "../frame_canvas.ts";
 import { markerFontPx } from "./ink_box.ts";
 import { roundingOf } from "./rounding.ts";
@@ -90,15 +91,35 @@ export function hasColumns(element: Element, style: CSSStyleDeclaration): boolea
 
 /** Half of the font size is more than glyphs need; a blur reaches three times its length. */
 export function reachOf(element: Element, style: CSSStyleDeclaration): number {
-  const effects = `${style.boxShadow} ${style.textShadow} ${style.filter} ${style.outlineOffset}`;
-  const lengths = [...effects.matchAll(/(-?[\d.]+)px/gu)].map((found) =>
-    Math.abs(Number(found[1])),
-  );
   const outline = style.outlineStyle === "none" ? 0 : Number.parseFloat(style.outlineWidth);
-  const hasGlyphs = isMarked(element, style) || hasOwnText(element);
-  const fontPx = Math.max(Number.parseFloat(style.fontSize), markerFontPx(element, style));
-  const glyphs = hasGlyphs ? fontPx / 2 : 0;
-  return glyphs + 3 * Math.max(0, ...lengths) + outline;
+  const own = [style.boxShadow, style.textShadow, style.outlineOffset, style.textUnderlineOffset];
+  const around = [...drawnAncestors(element)].map((each) => getComputedStyle(each));
+  const filters = around.map(({ filter }) => longestPx(filter));
+  const lines = around.map((each) => longestPx(linesOf(each)));
+  const effects = longestPx(own.join(" ")) + Math.max(...lines) + sumOf(filters);
+  return glyphReach(element, style) + 3 * effects + outline;
+}
+
+function glyphReach(element: Element, style: CSSStyleDeclaration): number {
+  if (!isMarked(element, style) && !hasOwnText(element)) return 0;
+  const letter = getComputedStyle(element, "::first-letter");
+  const fonts = [style, letter].map(({ fontSize }) => Number.parseFloat(fontSize));
+  const fontPx = Math.max(...fonts, markerFontPx(element, style));
+  return fontPx / 2 + longestPx(letter.margin);
+}
+
+/** Lines of an element are drawn with the texts in it. */
+function linesOf({ textDecorationLine, textDecorationThickness }: CSSStyleDeclaration): string {
+  return textDecorationLine === "none" ? "" : textDecorationThickness;
+}
+
+function longestPx(values: string): number {
+  const lengths = [...values.matchAll(/(-?[\d.]+)px/gu)].map((found) => Math.abs(Number(found[1])));
+  return Math.max(0, ...lengths);
+}
+
+function sumOf(lengths: readonly number[]): number {
+  return lengths.reduce((sum, each) => sum + each, 0);
 }
 
 /** Whether it may draw text that is not its own. */
@@ -121,7 +142,6 @@ export function sharingOf(style: CSSStyleDeclaration): string {
 function groupingOf(style: CSSStyleDeclaration): string {
   if (style.filter !== "none") return "a filter";
   if (style.maskImage !== "none") return "a mask";
-  if (style.getPropertyValue("-webkit-box-reflect") !== "none") return "a reflection";
   if (/paint|strict|content/u.test(style.contain)) return "contain: paint";
   if (style.contentVisibility !== "visible") return "content-visibility";
   if (style.clip !== "auto") return "clip";
