@@ -38,10 +38,14 @@ export class AnimationDriver {
     if (!followsTime(animation)) return;
     const clockMs = effect.target === null ? null : clockOf(effect.target);
     if (clockMs === null) return;
-    this.known.add(animation);
-    const timeMs = heldTimeMs(clockMs, effect.getComputedTiming());
+    // Its author has paused it.
+    if (animation.playState === "paused" && !this.known.has(animation)) return;
     // Pausing sets the time of an animation that has none yet, so it comes first.
     if (animation.playState !== "paused") animation.pause();
+    // A speed that was set just now counts once the time is set.
+    if (!this.known.has(animation)) animation.currentTime = 0;
+    this.known.add(animation);
+    const timeMs = heldTimeMs(clockMs, effect.getComputedTiming(), animation.playbackRate);
     if (animation.currentTime !== timeMs) animation.currentTime = timeMs;
   }
 
@@ -62,15 +66,21 @@ export function followsTime({ timeline }: Animation): boolean {
 /**
  * The time an animation is given; its `endTime` is infinite if it has no end.
  *
- * One that fills forwards is held at its end, where a stepped easing makes its last step.
+ * One that fills forwards is held at its end, where a stepped easing makes its last step. One with
+ * a negative speed runs from its end to its start.
  */
 export function heldTimeMs(
   clockMs: number,
-  { endTime, fill }: Pick<ComputedEffectTiming, "endTime" | "fill">,
+  { delay, endTime, fill }: Pick<ComputedEffectTiming, "delay" | "endTime" | "fill">,
+  rate: number,
 ): number {
   const endMs = Number(endTime);
   const stays = fill === "forwards" || fill === "both";
-  return Math.min(clockMs, stays ? endMs : Math.max(0, endMs - BEFORE_END_MS));
+  const lastMs = stays ? endMs : Math.max(0, endMs - BEFORE_END_MS);
+  if (rate >= 0 || endMs === Infinity) return Math.min(clockMs * rate, lastMs);
+  const staysAtStart = fill === "backwards" || fill === "both";
+  const firstMs = staysAtStart ? 0 : Math.max(0, Number(delay)) + BEFORE_END_MS;
+  return Math.min(Math.max(endMs + clockMs * rate, firstMs), lastMs);
 }
 
 /** SVG pictures keep one clock each, the outermost element's. */
