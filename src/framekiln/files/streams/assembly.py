@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from framekiln.media.analysis.frame_overview import FrameOverview
-from framekiln.media.isobmff.index import SCRUB_TRACK_ID, index_end_ms, index_entry
+from framekiln.media.isobmff.index import SCRUB_TRACK_ID, index_entry
 from framekiln.media.probe.media_file import VideoFacts, probe_media
 from framekiln.media.remux.track_mux import mux_mp4
 from framekiln.media.tracks.progress import WorkProgress
@@ -75,7 +75,7 @@ def assemble_video(
     return ProcessedVideo(
         width_px=facts.video.width_px if facts.video else None,
         height_px=facts.video.height_px if facts.video else None,
-        duration_ms=index_end_ms(index.values()),
+        duration_ms=round(facts.duration_ms),
         tracks=tuple(tracks),
         scrub=scrub,
         left_out=(),

@@ -86,17 +86,6 @@ def track_entry(track_id: int, init: TrackInit, spans: Iterable[FragmentSpan]) -
     return entry
 
 
-def index_end_ms(entries: Iterable[IndexEntry]) -> int:
-    """Return when the longest track ends, counted from time zero; the scrub track is none."""
-    ends_ms = (
-        Fraction((last["cts"] + last["duration"]) * 1000, entry["timescale"])
-        for entry in entries
-        if entry["track"] != SCRUB_TRACK_ID
-        for last in entry["segments"][-1:]
-    )
-    return round(max(ends_ms))
-
-
 def read_init_bytes(path: Path, entry: IndexEntry) -> bytes:
     """Return the init segment of a track file."""
     return _read(path, entry["initSegment"])

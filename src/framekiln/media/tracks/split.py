@@ -22,13 +22,7 @@ from av.video.stream import VideoStream
 from framekiln.media.analysis.frame_overview import FrameOverview
 from framekiln.media.container import open_media, translate_ffmpeg_errors
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.isobmff.index import (
-    SCRUB_TRACK_ID,
-    Index,
-    IndexEntry,
-    index_end_ms,
-    index_entry,
-)
+from framekiln.media.isobmff.index import SCRUB_TRACK_ID, Index, IndexEntry, index_entry
 from framekiln.media.probe.media_file import MediaFacts, VideoFacts, probe_media
 from framekiln.media.tracks.audio_tracks import encode_audio_track
 from framekiln.media.tracks.packet_tally import tally_packets
@@ -158,11 +152,7 @@ class ProcessedTrack:
 
 @dataclass(frozen=True)
 class ProcessedVideo:
-    """The result. Width and height are as displayed; an audio file has none.
-
-    The duration is the end of the longest track file, as in the index: windows of pipelines end
-    there, and it is what a streamed upload has when it is sealed.
-    """
+    """The result. Width and height are as displayed; an audio file has none."""
 
     width_px: int | None
     height_px: int | None
@@ -203,7 +193,7 @@ def process_video(
     return ProcessedVideo(
         width_px=facts.video.width_px if facts.video else None,
         height_px=facts.video.height_px if facts.video else None,
-        duration_ms=index_end_ms(making.index.values()),
+        duration_ms=round(facts.duration_ms),
         tracks=tuple(sorted(making.tracks, key=lambda track: track.track_id)),
         scrub=scrub,
         left_out=plan.left_out,
@@ -226,7 +216,7 @@ class _TrackFiles:
 
     def __init__(self, source: Path, folder: Path, done: WorkProgress) -> None:
         self._source, self._folder, self._done = source, folder, done
-        self.index: Index = {}
+        self._index: Index = {}
         self.tracks: list[ProcessedTrack] = []
 
     def make_video(
@@ -272,7 +262,7 @@ class _TrackFiles:
 
     def write_index(self) -> None:
         """Write the index of all tracks."""
-        text = json.dumps(dict(sorted(self.index.items())), separators=(",", ":"))
+        text = json.dumps(dict(sorted(self._index.items())), separators=(",", ":"))
         (self._folder / INDEX_NAME).write_text(text, encoding="utf-8")
 
     def _copy(self, job: PlannedTrack) -> PlannedTrack:
@@ -296,5 +286,5 @@ class _TrackFiles:
     def _describe(self, track_id: int, reason: str | None, language: str | None) -> ProcessedTrack:
         path = track_path(self._folder, track_id)
         entry = index_entry(track_id, path)
-        self.index[str(track_id)] = entry
+        self._index[str(track_id)] = entry
         return ProcessedTrack.of(path, entry, reason=reason, language=language)
