@@ -172,7 +172,7 @@ class TestDeletedRenders:
                 await discard(app, unwanted)
                 wanted = await planned(app, 100)
                 await wait_until(lambda: has_sound(app, wanted))
-            await wait_until(is_empty(app.services.jobs))
+                await wait_until(is_empty(app.services.jobs))
         assert "render.work_stopped" in {line["event"] for line in lines}
         assert not await has_sound(app, unwanted)
 

@@ -249,5 +249,5 @@ async def test_only_the_last_worker_may_write(idle_app: AppHarness, clip: bytes)
         await work.take(file_id)
     async with running_file_worker(idle_app.services):
         found = await wait_processed(idle_app, uploaded["id"])
+        await wait_until_stored(idle_app, uploaded["id"])
     assert found["error"]["code"] == "file_kills_workers"
-    await wait_until_stored(idle_app, uploaded["id"])
