@@ -9,13 +9,14 @@ from rich.console import Console
 from rich.table import Table
 
 from framekiln.capture.browser import Browser, open_browser
+from framekiln.engine.assets import Assets
 from framekiln.engine.composed.drawing_page import open_drawing_page
 from framekiln.engine.composed.errors import NotComposable
 from framekiln.engine.composed.renderer import film_obstacles
-from framekiln.engine.film_order import FilmOrder
+from framekiln.engine.film_order import FilmOrder, PageMethod
 from framekiln.engine.page.renderer import open_page_renderer
 from tests.support.composed_pages import likenesses
-from tests.support.golden import compositions
+from tests.support.golden import GoldenComposition, compositions
 from tests.support.libraries import module_makers
 from tests.support.local_assets import LocalAssets
 from tests.support.stock_media import stock_makers
@@ -39,10 +40,15 @@ def measure_composed() -> list[ComposedRow]:
     with tempfile.TemporaryDirectory() as folder, open_browser() as browser:
         assets = LocalAssets(Path(folder), stock_makers() | module_makers())
         return [
-            _measure(each.name, FilmOrder(each.html, assets=assets), browser)
+            _measure(each.name, _order(each, assets), browser)
             for each in compositions()
             if each.expected.fps is not None
         ]
+
+
+def _order(composition: GoldenComposition, assets: Assets) -> FilmOrder:
+    """Return the order to compose it, however short it is: the default films short pages."""
+    return FilmOrder(composition.html, assets=assets, page_method=PageMethod.COMPOSED)
 
 
 def _measure(name: str, film: FilmOrder, browser: Browser) -> ComposedRow:
