@@ -1,7 +1,8 @@
 """Values of inputs with the types that their rules name.
 
 Cells of CSV and fields of forms are texts, and rules accept the texts of numbers and booleans. In
-Liquid the text "0" is true and the text "5" is not 5, so conditions would decide wrongly.
+Liquid the text "0" is true and the text "5" is not 5, so conditions would decide wrongly. A blank
+text is no number and no boolean, but null: an empty cell, and not true.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,7 +49,7 @@ def _conversion(rules: tuple[Rule, ...]) -> Callable[[Any], Any] | None:
 
 def _converted(value: Any, path: list[str], convert: Callable[[Any], Any]) -> Any:
     if not path:
-        return convert(value)
+        return None if _is_blank(value) else convert(value)
     part, rest = path[0], path[1:]
     if isinstance(value, Mapping) and part in value:
         return {**value, part: _converted(value[part], rest, convert)}
@@ -58,6 +59,10 @@ def _converted(value: Any, path: list[str], convert: Callable[[Any], Any]) -> An
             for index, item in enumerate(value)
         ]
     return value
+
+
+def _is_blank(value: Any) -> bool:
+    return isinstance(value, str) and not value.strip()
 
 
 def _boolean(value: Any) -> Any:

@@ -44,6 +44,15 @@ def test_a_boolean_input_is_a_boolean_in_conditions_and_fields(value: object, is
     assert made[0]["visible"] is is_on
 
 
+@pytest.mark.parametrize("rule", ["boolean", "integer", "numeric"])
+@pytest.mark.parametrize("blank", ["", " "])
+def test_a_blank_text_for_a_boolean_or_number_is_null(rule: str, blank: str) -> None:
+    layer = text_layer("{% if x %}set{% else %}not set{% endif %}", opacity="{{ x }}")
+    made = filled({"x": rule}, layer, text_layer("kept", when="x"), x=blank)
+    assert texts(made) == ["not set"]
+    assert made[0]["opacity"] == 1
+
+
 @pytest.mark.parametrize("rule", ["integer", "numeric"])
 @pytest.mark.parametrize("value", ["5", "005", "5.0", 5])
 def test_numbers_in_texts_are_compared_as_numbers_and_printed_as_sent(
