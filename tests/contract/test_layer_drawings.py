@@ -179,6 +179,35 @@ class TestDrawnByChromium:
         # The first frame's callback is the second that runs.
         assert [int(np.flatnonzero(red)[0]) for red in reds] == [4, 8, 12, 52]
 
+    @pytest.mark.parametrize("is_transparent", [True, False])
+    def test_a_selected_element_is_drawn_alone_at_the_upper_left(
+        self, browser: Browser, assets: LocalAssets, is_transparent: bool
+    ) -> None:
+        page = {
+            "body": "<p>before</p><div id=card><i></i></div><p>after</p>",
+            "styles": "body{background:#ff0}p{background:#f00;margin:0;height:30px}"
+            "#card{width:80px;height:40px;margin-left:50px;background:#0f0}"
+            "i{display:block;width:20px;height:20px;background:#00f}",
+        }
+        layer = {
+            "type": "html",
+            "html": {
+                "page": page,
+                "selector": "#card",
+                "withTransparentBackground": is_transparent,
+            },
+            "size": {"width": 200, "height": 100},
+            "position": {"x": 60, "y": 50},
+        }
+        config = config_of(layer, backgroundColor="#ff00ff")
+        with open_layer_film(config, browser, assets) as film:
+            picture = film.frame(0)
+        assert is_near(picture, (70, 60), (0, 0, 255))
+        assert is_near(picture, (130, 80), (0, 255, 0))
+        ground = (255, 0, 255) if is_transparent else (255, 255, 255)
+        assert is_near(picture, (145, 60), ground)
+        assert is_near(picture, (70, 95), ground)
+
     def test_a_lottie_animation_moves_with_time(
         self, browser: Browser, assets: LocalAssets
     ) -> None:
@@ -258,6 +287,16 @@ class TestFailures:
         with (
             open_layer_film(config_of(layer), browser, assets) as film,
             pytest.raises(LayerFailed, match=r"layers\.0: layer p1.*no such thing"),
+        ):
+            film.frame(0)
+
+    def test_a_selector_that_matches_nothing_is_named(
+        self, browser: Browser, assets: LocalAssets
+    ) -> None:
+        page = {"page": {"body": "<p>text</p>"}, "selector": "#price"}
+        with (
+            open_layer_film(config_of({"type": "html", "html": page}), browser, assets) as film,
+            pytest.raises(LayerFailed, match=r"^layers\.0: .*nothing matches html.selector #price"),
         ):
             film.frame(0)
 

@@ -46,10 +46,12 @@ def html_document(page: HtmlPage, fetched: str | None, *, head: str = "") -> Doc
 def isolate_script(selector: str) -> str:
     """Return the script that isolates one element of a page, at the upper left corner."""
     return f"""(() => {{
-  const one = document.querySelector({json.dumps(selector)});
-  if (one === null) throw new Error("nothing matches the selector");
+  const selector = {json.dumps(selector)};
+  const one = document.querySelector(selector);
+  if (one === null) throw new Error(`nothing matches html.selector ${{selector}}`);
   const style = document.createElement("style");
   style.textContent = "html {{ visibility: hidden !important; }}"
+    + ":is(html, body):not([data-framekiln-only]) {{ background: none !important; }}"
     + "[data-framekiln-only], [data-framekiln-only] * {{ visibility: visible !important; }}";
   one.setAttribute("data-framekiln-only", "");
   document.head.append(style);
