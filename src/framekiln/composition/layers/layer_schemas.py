@@ -1,6 +1,5 @@
 """One schema per layer type, and the array of layers."""
 
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -56,12 +55,11 @@ from framekiln.composition.layers.values import (
     TextLayer,
     VideoLayer,
     WaveformLayer,
+    default_layer_id,
 )
 from framekiln.kit.lottie import NotLottie, lottie_facts
 
 _MAX_LOTTIE_BYTES: Final = 8 * 1024 * 1024
-# Ids of layers without one: the same config must get the same ids.
-_UNNAMED: Final = uuid.UUID("6f1d6f0e-5e0b-5b62-9a39-4b7bb3a4b2f5")
 _CAPTION_PLACE: Final = Position(x=Align.CENTER, y=0.85, is_relative=True)
 
 
@@ -238,7 +236,7 @@ def _read_type(value: Mapping[str, object], place: FieldContext) -> LayerType | 
 
 def _read_id(value: Mapping[str, object], place: FieldContext) -> str:
     given = value.get("id")
-    unnamed = str(uuid.uuid5(_UNNAMED, place.path))
+    unnamed = default_layer_id(place.path)
     layer_id = unnamed if given is None else IdType().read(given, place.child("id"))
     if isinstance(layer_id, Refused):
         return unnamed

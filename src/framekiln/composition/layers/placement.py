@@ -96,7 +96,7 @@ class LayerPlacer:
                 start_s = before.end_s - overlap
                 placed.append(replace(alone, start_s=start_s, crossfade_in_s=overlap or None))
             if alone.extent.length_s is None and number + 1 < len(layers):
-                self._issue(layer, "duration_required", "trim.end", _NEEDS_END)
+                self._issue(layer, "duration_required", "trim.end", _needs_end(layer))
         return tuple(placed)
 
     def _alone(self, layer: Layer) -> PlacedLayer:
@@ -118,7 +118,7 @@ class LayerPlacer:
         if start.anchor is Anchor.WITH:
             return other.start_s + start.at_s
         if other.end_s is None:
-            message = f"layer {other.layer.id} has no end of its own"
+            message = f"{other.layer.label} has no end of its own"
             self._issue(layer, "duration_required", "timeline.start", message)
             return start.at_s
         return other.end_s + start.at_s
@@ -175,7 +175,7 @@ class LayerPlacer:
     def _starts_within(self, layer: Layer, media_s: Fraction | None) -> bool:
         if media_s is None or layer.trim.start_s < media_s:
             return True
-        message = f"the source of layer {layer.id} ends before, at {float(media_s):.3f} s"
+        message = f"the source of {layer.label} ends before, at {float(media_s):.3f} s"
         self._issue(layer, "out_of_range", "trim.start", message)
         return False
 
@@ -192,7 +192,15 @@ class LayerPlacer:
         self.findings.add_issue(ConfigFinding(f"{layer.path}.{name}", code, message))
 
 
-_NEEDS_END = "is missing: only the last layer of a sequence may have no end"
+def _needs_end(layer: Layer) -> str:
+    endless = "it loops for ever" if _loops_for_ever(layer) else "it has none of its own"
+    if isinstance(layer, VideoLayer) and layer.freeze:
+        endless = "its last frame stays"
+    return f"is missing: only the last layer of a sequence may have no end, and {endless}"
+
+
+def _loops_for_ever(layer: Layer) -> bool:
+    return isinstance(layer, VideoLayer | AudioLayer) and layer.loop.plays is None
 
 
 def _window_extent(window: SourceWindow) -> LayerExtent:

@@ -52,7 +52,7 @@ def layer_warnings(film: ResolvedTimeline) -> Iterator[ConfigFinding]:
     for layer in film.every_layer():
         value = layer.layer
         if layer.first_frame >= layer.end_frame and not film.config.extension.is_still:
-            yield ConfigFinding(value.path, "never_shown", f"layer {value.id} is outside the film")
+            yield ConfigFinding(value.path, "never_shown", f"{value.label} is outside the film")
         elif isinstance(value, VisualLayer):
             yield from _about_picture(layer)
         yield from _about_keyframes(layer)
@@ -64,7 +64,7 @@ def _about_picture(layer: ResolvedLayer) -> Iterator[ConfigFinding]:
     times = [layer.start_s + span * Fraction(n, _LOOKS) for n in range(1, _LOOKS + 1)]
     states = [state_at(layer, time_s) for time_s in times]
     if all(_is_outside(state, layer) for state in states):
-        message = f"layer {value.id} is off the canvas all the time"
+        message = f"{value.label} is off the canvas all the time"
         yield ConfigFinding(f"{value.path}.position", "off_screen", message)
     if isinstance(value, VideoLayer | ImageLayer) and layer.natural is not None:
         most = max(_enlargement(state, layer.natural.width) for state in states)
@@ -173,12 +173,18 @@ def _duration(
             findings.add_warning(ConfigFinding("time", "never_shown", message))
         return max(duration_s, config.time_s + 1 / config.fps)
     if duration_s <= 0:
-        message = "is missing, and no layer has a length of its own"
+        message = f"is missing, and no layer has a length of its own{_lost_source(findings)}"
         findings.add_issue(ConfigFinding("duration", "duration_required", message))
     elif duration_s > limits.duration_s:
         message = f"the layers last {float(duration_s):.1f} s; at most {limits.duration_s} are made"
         findings.add_issue(ConfigFinding("duration", "out_of_range", message, "set duration"))
     return duration_s
+
+
+def _lost_source(findings: ConfigFindings) -> str:
+    """Return the first source that cannot be used, for messages about what the film then lacks."""
+    lost = [each for each in findings.warnings if each.code.startswith("asset_")]
+    return f" ({lost[0].path}: {lost[0].message})" if lost else ""
 
 
 def _taken_over(
@@ -188,7 +194,8 @@ def _taken_over(
     sizes = [each.source.size for each in placed if each.source and each.layer in with_size[:1]]
     size = sizes[0] if sizes else None
     if size is None:
-        message = "is missing, and the only video or image has no size"
+        lost = _lost_source(findings)
+        message = f"is missing, and the only video or image has no size{lost}"
         findings.add_issue(ConfigFinding("dimensions", "required", message))
         return Dimensions(2, 2)
     width, height = (max(2, even_side(Fraction(side))) for side in (size.width, size.height))

@@ -103,16 +103,14 @@ def find_source(
         problem = found or problem
     if layer.on_error is OnError.FAIL:
         findings.add_issue(
-            ConfigFinding(
-                f"{layer.path}.file", problem.code, f"layer {layer.id}: {problem.message}"
-            )
+            ConfigFinding(f"{layer.path}.file", problem.code, f"{layer.prefix}{problem.message}")
         )
         return None
     findings.add_warning(
         ConfigFinding(
             f"{layer.path}.file",
             problem.code,
-            f"layer {layer.id}: {problem.message}; {_REMEDY[layer.on_error]}",
+            f"{layer.prefix}{problem.message}; {_REMEDY[layer.on_error]}",
         )
     )
     if layer.on_error is OnError.SKIP or isinstance(layer, AudioLayer):

@@ -6,6 +6,8 @@ Times are exact seconds. `path` is the path of a layer in the config, such as `l
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from typing import Final
+from uuid import UUID, uuid5
 
 from framekiln.composition.layers.colours import BLACK, Colour
 from framekiln.composition.layers.filters import Filter
@@ -103,6 +105,14 @@ class ChromaKey:
     blend: float = 0.1
 
 
+_WITHOUT_ID: Final = UUID("6f1d6f0e-5e0b-5b62-9a39-4b7bb3a4b2f5")
+
+
+def default_layer_id(path: str) -> str:
+    """Return the id of a layer that was sent without one: always the same for the same config."""
+    return str(uuid5(_WITHOUT_ID, path))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Layer:
     """Fields of every layer."""
@@ -116,6 +126,20 @@ class Layer:
     transitions: tuple[Transition, ...] = ()
     opacity: float = 1.0
     on_error: OnError = OnError.FAIL
+
+    @property
+    def label(self) -> str:
+        """What messages call the layer. Nobody knows the id that it got from us."""
+        return f"layer {self.id}" if self._has_own_id else "the layer"
+
+    @property
+    def prefix(self) -> str:
+        """The start of messages that have the layer's path, too."""
+        return f"layer {self.id}: " if self._has_own_id else ""
+
+    @property
+    def _has_own_id(self) -> bool:
+        return self.id != default_layer_id(self.path)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,7 +80,7 @@ class DrawnLayer:
             value = self.layer.layer
             if error.retryable or value.on_error is OnError.FAIL:
                 raise layer_failure(value, error) if not error.retryable else error from error
-            self._warn(f"{value.path}: layer {value.id}: {error.message}")
+            self._warn(f"{value.path}: {value.prefix}{error.message}")
             self._painter.close()
             is_replaced = value.on_error is OnError.PLACEHOLDER
             self._painter = StillPainter(placeholder()) if is_replaced else None

@@ -13,5 +13,5 @@ class LayerFailed(CompositionFailed):
 def layer_failure(layer: Layer, error: FramekilnError) -> LayerFailed:
     """Return an error with the layer's path and id, and the reason."""
     return LayerFailed(
-        f"{layer.path}: layer {layer.id}: {error.message}", layer_id=layer.id, path=layer.path
+        f"{layer.path}: {layer.prefix}{error.message}", layer_id=layer.id, path=layer.path
     )

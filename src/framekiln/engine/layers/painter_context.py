@@ -193,7 +193,7 @@ def draw_static_layers(film: ResolvedTimeline, palette: PainterContext) -> None:
         palette.drawings[layer.id] = drawn
         if drawn.overflows:
             palette.warnings.append(
-                f"{layer.layer.path}: the text of layer {layer.id} is larger than its box"
+                f"{layer.layer.path}: the text of {layer.layer.label} is larger than its box"
             )
 
 

@@ -14,6 +14,7 @@ from framekiln.composition.layers import (
     read_config,
     resolve,
     state_at,
+    write_config,
 )
 from framekiln.kit.media_kind import MediaKind
 from tests.unit.composition.layers.configs import (
@@ -292,6 +293,53 @@ def test_sources_that_cannot_be_used_are_named_with_their_layer() -> None:
         "layers.1.file": "asset_unsupported",
     }
     assert issues([video()], {}) == {"layers.0.file": "asset_unreachable"}
+
+
+def messages(*layers: dict[str, Any], media: Any = None, **top: Any) -> list[str]:
+    with pytest.raises(InvalidConfig) as raised:
+        resolve(read_config({"layers": list(layers), **top}).config, media or MEDIA)
+    return [f"{issue.path}: {issue.message}" for issue in raised.value.issues]
+
+
+def test_a_film_without_length_or_size_names_the_source_that_is_left_out() -> None:
+    gone = {VIDEO: UnusableSource("asset_unreachable", "the server answered 404")}
+    reason = "(layers.0.file: layer v: the server answered 404; the layer is left out)"
+    assert messages(video(onError="skip"), media=gone) == [
+        f"dimensions: is missing, and the only video or image has no size {reason}",
+        f"duration: is missing, and no layer has a length of its own {reason}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("layer", "reason"),
+    [
+        (video(loop=True), "it loops for ever"),
+        (video(freeze=True), "its last frame stays"),
+        (image(trim={}), "it has none of its own"),
+    ],
+)
+def test_an_endless_layer_within_a_sequence_is_told_why_it_has_no_end(
+    layer: dict[str, Any], reason: str
+) -> None:
+    size = {"dimensions": {"width": 64, "height": 64}}
+    assert messages({"type": "sequence", "layers": [layer, image(id="z")]}, **size) == [
+        "layers.0.layers.0.trim.end: is missing: only the last layer of a sequence may have no end,"
+        f" and {reason}"
+    ]
+
+
+def test_messages_name_a_layer_only_by_an_id_that_its_author_knows() -> None:
+    media = {VIDEO: UnusableSource("asset_unreachable", "gone")}
+    size = {"dimensions": {"width": 64, "height": 64}}
+    unnamed = {"type": "video", "file": VIDEO}
+    assert messages(video(), unnamed, media=media, **size) == [
+        "layers.0.file: layer v: gone",
+        "layers.1.file: gone",
+    ]
+    late = {"type": "text", "text": {"text": "x"}, "timeline": {"start": 5}, "trim": {"end": 1}}
+    stored = write_config(read_config({"layers": [late], "duration": 1, **size}).config)
+    warnings = resolve(read_config(stored).config, {}).warnings
+    assert [warning.message for warning in warnings] == ["the layer is outside the film"]
 
 
 def test_on_error_decides_what_replaces_a_missing_source() -> None:
