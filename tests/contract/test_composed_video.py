@@ -52,7 +52,7 @@ PAGES = {
     ' style="width: 120px; height: 120px; object-fit: cover"></ef-video></div>',
     "faded": f'<div style="animation: fade 1s both; {WHOLE}"><ef-video src="{FOOTAGE}"'
     f' style="width: 320px; height: 180px"></ef-video>{TITLE}</div>',
-    "turned": f'<ef-video src="{FOOTAGE}" style="width: 200px; height: 112px;'
+    "turned": f'<ef-video src="{FOOTAGE}" style="width: 192px; height: 108px;'
     ' animation: turn 1s both, fade 1s both"></ef-video>',
     "plain": f'<video src="{FOOTAGE}" style="position: absolute; left: 20px; top: 10px;'
     f' width: 192px; border-radius: 14px"></video>{TITLE}',

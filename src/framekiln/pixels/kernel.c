@@ -723,7 +723,7 @@ EXPORT EACH_PROCESSOR void framekiln_warp(plane source, int source_width, int so
         warp_turned(source, source_width, source_height, *map, extends, width, height, out);
 }
 
-/* ---- Comparison: sums over square blocks, of which the last ones may be partial ------------------ */
+/* ---- Comparison: sums over blocks, of which the last ones may be partial ------------------ */
 
 /* Adds to four numbers for each block: both sums, the sum of all squares, that of the products. The
  * side divides BLOCK. */
@@ -780,15 +780,15 @@ INLINE void range_of_rows(plane values, int row, int height, int left, int colum
 }
 
 /* How far pixels of one plane lie outside of the range of the 5x5 pixels of the other around them:
- * adds to one number for each block. */
+ * one number for each block of `tall` rows and `wide` columns, which divide BLOCK. */
 EXPORT EACH_PROCESSOR void framekiln_outside_sums(plane one, plane other, int width, int height,
-                                                  int side, uint32_t *sums)
+                                                  int tall, int wide, uint32_t *sums)
 {
     uint8_t low[BLOCK + 2 * NEAR], high[BLOCK + 2 * NEAR];
     uint16_t outside[BLOCK];
-    int across = (width + side - 1) / side;
-    for (int top = 0; top < height; top += side) {
-        int rows = height - top < side ? height - top : side;
+    int across = (width + wide - 1) / wide;
+    for (int top = 0; top < height; top += tall) {
+        int rows = height - top < tall ? height - top : tall;
         for (int left = 0; left < width; left += BLOCK) {
             int columns = width - left < BLOCK ? width - left : BLOCK;
             int first = left < NEAR ? 0 : left - NEAR, begin = first - left + NEAR;
@@ -813,8 +813,19 @@ EXPORT EACH_PROCESSOR void framekiln_outside_sums(plane one, plane other, int wi
                     outside[x] = (uint16_t)(outside[x] + apart);
                 }
             }
-            for (int x = 0; x < columns; x++)
-                sums[top / side * across + (left + x) / side] += outside[x];
+            uint32_t *to = sums + top / tall * across + left / wide;
+            if (wide == 1) {
+                for (int x = 0; x < columns; x++)
+                    to[x] = outside[x];
+                continue;
+            }
+            for (int x = 0; x < columns; x += wide) {
+                int next = x + wide < columns ? x + wide : columns;
+                uint32_t sum = 0;
+                for (int at = x; at < next; at++)
+                    sum += outside[at];
+                *to++ = sum;
+            }
         }
     }
 }

@@ -63,7 +63,7 @@ def library() -> ctypes.CDLL | None:
         "framekiln_recover_alpha": (NativePlane, NativePlane, side, side, NativePlane),
         "framekiln_surface": (*7 * (ctypes.c_void_p,), side, side, NativePlane),
         "framekiln_block_sums": (NativePlane, NativePlane, *3 * (side,), ctypes.c_void_p),
-        "framekiln_outside_sums": (NativePlane, NativePlane, *3 * (side,), ctypes.c_void_p),
+        "framekiln_outside_sums": (NativePlane, NativePlane, *4 * (side,), ctypes.c_void_p),
     }.items():
         function = getattr(found, name)
         function.argtypes, function.restype = arguments, None

@@ -222,23 +222,23 @@ def surface(across: _Floats, down: _Floats, edges: Sequence[_Floats], corners: _
 def block_sums(one: Pixels, other: Pixels, side: int) -> NDArray[np.uint32]:
     """Return both sums, the sum of all squares, and that of the products, for each block."""
     a, b = one.astype(np.int64), other.astype(np.int64)
-    parts = [_in_blocks(part, side) for part in (a, b, a * a + b * b, a * b)]
+    parts = [_in_blocks(part, side, side) for part in (a, b, a * a + b * b, a * b)]
     return np.stack(parts, axis=-1).astype(np.uint32)
 
 
-def outside_sums(one: Pixels, other: Pixels, side: int) -> NDArray[np.uint32]:
+def outside_sums(one: Pixels, other: Pixels, rows: int, columns: int) -> NDArray[np.uint32]:
     """Return for each block how far pixels lie outside of the range of the other's 5x5 pixels."""
     height, width = other.shape
     padded = np.pad(other, 2, "edge")
-    rows = [padded[at : at + height] for at in range(5)]
-    low, high = np.minimum.reduce(rows), np.maximum.reduce(rows)
+    near = [padded[at : at + height] for at in range(5)]
+    low, high = np.minimum.reduce(near), np.maximum.reduce(near)
     low = np.minimum.reduce([low[:, at : at + width] for at in range(5)])
     high = np.maximum.reduce([high[:, at : at + width] for at in range(5)])
     inside = np.clip(one, low, high)
-    return _in_blocks(np.abs(one.astype(np.int64) - inside), side).astype(np.uint32)
+    return _in_blocks(np.abs(one.astype(np.int64) - inside), rows, columns).astype(np.uint32)
 
 
-def _in_blocks(values: _Numbers, side: int) -> _Numbers:
-    rows, columns = (np.arange(0, length, side) for length in values.shape)
-    sums: _Numbers = np.add.reduceat(np.add.reduceat(values, rows, axis=0), columns, axis=1)
+def _in_blocks(values: _Numbers, rows: int, columns: int) -> _Numbers:
+    tops, lefts = np.arange(0, values.shape[0], rows), np.arange(0, values.shape[1], columns)
+    sums: _Numbers = np.add.reduceat(np.add.reduceat(values, tops, axis=0), lefts, axis=1)
     return sums

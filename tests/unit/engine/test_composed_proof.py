@@ -1,6 +1,7 @@
 """What the comparison of composed frames with Chromium's notices, and what it lets pass."""
 
 import numpy as np
+import pytest
 
 from framekiln.capture.framebuffer import Pixels
 from framekiln.compositor.picture import Picture, picture_of_rgba
@@ -26,7 +27,7 @@ def composed(pixels: Pixels) -> Picture:
 
 def test_equal_frames_are_equal() -> None:
     likeness = compare(composed(frame((40, 40))), frame((40, 40)))
-    assert (likeness.ssim, likeness.block) == (1.0, 0.0)
+    assert (likeness.ssim, likeness.block, likeness.line) == (1.0, 0.0, 0.0)
 
 
 def test_text_may_lie_one_pixel_apart() -> None:
@@ -45,6 +46,27 @@ def test_a_missing_or_added_word_is_detected() -> None:
     both, one = frame((40, 40), (100, 90)), frame((40, 40))
     assert not compare(composed(one), both).is_close
     assert not compare(composed(both), one).is_close
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param((slice(80, 81), slice(10, 310)), id="row"),
+        pytest.param((slice(10, 170), slice(150, 151)), id="column"),
+        pytest.param((slice(80, 82), slice(150, 182)), id="short, two pixels"),
+    ],
+)
+def test_a_missing_or_added_thin_pale_line_is_detected(place: tuple[slice, slice]) -> None:
+    plain, lined = (np.full((HEIGHT, WIDTH, 4), 255, np.uint8) for _ in range(2))
+    lined[*place, :3] = 221
+    assert not compare(composed(plain), lined).is_close
+    assert not compare(composed(lined), plain).is_close
+
+
+def test_a_missing_small_mark_is_detected() -> None:
+    plain, marked = (np.full((HEIGHT, WIDTH, 4), 255, np.uint8) for _ in range(2))
+    marked[82:87, 98:103, :3] = 150
+    assert not compare(composed(plain), marked).is_close
 
 
 def test_a_moved_word_is_detected() -> None:

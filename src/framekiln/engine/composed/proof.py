@@ -5,6 +5,7 @@ from random import Random
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from framekiln.capture.framebuffer import Pixels
 from framekiln.compositor.picture import Picture, Plane
@@ -16,31 +17,36 @@ from framekiln.pixels.conversion import Planes, bgra_to_yuv420, rgba_to_yuv420, 
 
 MIN_SSIM: Final = 0.98
 MAX_BLOCK: Final = 8.0
-"""The mean difference in any block of 16x16 pixels, of luma or chroma, beyond the range of the
-neighbours: Chromium moves glyphs to whole rows of pixels, so text may lie one pixel apart.
+"""The mean difference in any block of 8x8 pixels of a plane, beyond the range of the neighbours:
+Chromium moves glyphs to whole rows of pixels, so text may lie one pixel apart.
+"""
+MAX_LINE: Final = 16.0
+"""The same along 32 pixels of luma in a row or column. A thin pale line, such as a border of a
+table, is little in a block.
 """
 
 _VERY_CLOSE: Final = 0.995
 _SEED: Final = 15
 _RANDOM_FRAMES: Final = 3
 _MAX_BOUNDARIES: Final = 12
-_BLOCK: Final = 16
-_SSIM_BLOCK: Final = 8
+_BLOCK: Final = 8
+_LINE: Final = 32
 _C1: Final = (0.01 * 255) ** 2
 _C2: Final = (0.03 * 255) ** 2
 
 
 @dataclass(frozen=True)
 class Likeness:
-    """How alike two frames are: as a whole, and where they differ most."""
+    """How alike two frames are: as a whole, and where blocks and lines differ most."""
 
     ssim: float
     block: float
+    line: float
 
     @property
     def is_close(self) -> bool:
         """Whether nobody would see a difference."""
-        return self.ssim >= MIN_SSIM and self.block <= MAX_BLOCK
+        return self.ssim >= MIN_SSIM and self.block <= MAX_BLOCK and self.line <= MAX_LINE
 
 
 def checked_frames(slice_: FilmSlice, changes: list[int]) -> frozenset[int]:
@@ -71,9 +77,9 @@ def compare(composed: Picture, filmed: Pixels) -> Likeness:
 
 
 def _likeness(ours: Planes, theirs: Planes) -> Likeness:
-    pairs = zip(ours.all, theirs.all, (1, 2, 2), strict=True)
-    block = max(_worst_block(one, other, _BLOCK // size) for one, other, size in pairs)
-    return Likeness(_ssim(ours.luma, theirs.luma), block)
+    places = [_worst_places(*planes) for planes in zip(ours.all, theirs.all, strict=True)]
+    ssim, (_, line) = _ssim(ours.luma, theirs.luma), places[0]
+    return Likeness(ssim, max(block for block, _ in places), line)
 
 
 def check(number: int, composed: Picture, filmed: Pixels) -> None:
@@ -82,7 +88,7 @@ def check(number: int, composed: Picture, filmed: Pixels) -> None:
     if not likeness.is_close:
         raise ComposedFramesDiffer(
             f"frame {number} has an SSIM of {likeness.ssim:.4f} and differs by"
-            f" {likeness.block:.1f} in its worst block"
+            f" {likeness.block:.1f} in its worst block and {likeness.line:.1f} along a line"
         )
 
 
@@ -96,16 +102,27 @@ def _seen(planes: Planes) -> Planes:
     return seen
 
 
-def _worst_block(one: Plane, other: Plane, side: int) -> float:
-    """Return how far the pixels of a block lie outside of the range of the other's around them."""
-    sizes = block_sizes(one, side)
-    both = np.maximum(outside_sums(one, other, side), outside_sums(other, one, side))
-    return float((both / sizes).max())
+def _worst_places(one: Plane, other: Plane) -> tuple[float, float]:
+    """Return how far pixels lie outside of the range of the other's around them.
+
+    The first number is the mean of the worst block, the second that of the worst line.
+    """
+    columns, rows = _outside(one, other, _BLOCK, 1), _outside(one, other, 1, _LINE)
+    lefts = np.arange(0, columns.shape[1], _BLOCK)
+    tops = np.arange(0, columns.shape[0], _LINE // _BLOCK)
+    blocks = np.add.reduceat(columns, lefts, axis=1) / block_sizes(one, _BLOCK)
+    longest = max(rows.max(), np.add.reduceat(columns, tops, axis=0).max())
+    return float(blocks.max()), float(longest) / _LINE
+
+
+def _outside(one: Plane, other: Plane, rows: int, columns: int) -> NDArray[np.uint32]:
+    there, back = outside_sums(one, other, rows, columns), outside_sums(other, one, rows, columns)
+    return np.maximum(there, back)
 
 
 def _ssim(one: Plane, other: Plane) -> float:
-    sizes = block_sizes(one, _SSIM_BLOCK)[..., None]
-    means = block_sums(one, other, _SSIM_BLOCK) / sizes
+    sizes = block_sizes(one, _BLOCK)[..., None]
+    means = block_sums(one, other, _BLOCK) / sizes
     mean_a, mean_b, squares, products = np.moveaxis(means, -1, 0)
     light = mean_a * mean_a + mean_b * mean_b
     shared = 2 * mean_a * mean_b

@@ -318,7 +318,7 @@ def test_a_film_without_length_or_size_names_the_source_that_is_left_out() -> No
         (image(trim={}), "it has none of its own"),
     ],
 )
-def test_an_endless_layer_within_a_sequence_is_told_why_it_has_no_end(
+def test_the_message_about_an_endless_layer_in_a_sequence_has_the_reason(
     layer: dict[str, Any], reason: str
 ) -> None:
     size = {"dimensions": {"width": 64, "height": 64}}
