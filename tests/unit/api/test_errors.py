@@ -3,14 +3,14 @@
 import json
 import math
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 import pytest
 from fastapi import FastAPI, Request
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import ClientDisconnect
 from structlog.testing import capture_logs
 
@@ -389,6 +389,50 @@ def test_very_deep_details_are_truncated() -> None:
         deep = [deep]
     body = safe_json(body_of(Problem(409, "conflict", "deep", {"deep": deep}), Family.V1))
     assert "..." in json.dumps(body)
+
+
+class Inner(BaseModel):
+    side: int
+
+
+class Body(BaseModel):
+    name: str = Field("", max_length=5)
+    fps: int = Field(30, ge=1)
+    share: float = 0.0
+    flag: bool = False
+    kind: Literal["mp4", "webp"] = "mp4"
+    tags: list[str] = Field([], min_length=1)
+    facts: dict[str, str] = {}
+    inner: Inner | None = None
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"name": 1}, "must be a string"),
+        ({"name": "longer"}, "must have at most 5 characters"),
+        ({"fps": 0}, "must be greater than or equal to 1"),
+        ({"fps": "x"}, "must be a whole number"),
+        ({"fps": 1.5}, "must be a whole number"),
+        ({"fps": []}, "must be a whole number"),
+        ({"share": "x"}, "must be a number"),
+        ({"share": {}}, "must be a number"),
+        ({"flag": "x"}, "must be true or false"),
+        ({"flag": 2}, "must be true or false"),
+        ({"kind": "gif"}, "must be 'mp4' or 'webp'"),
+        ({"tags": 1}, "must be a list"),
+        ({"tags": []}, "must have at least 1 item"),
+        ({"facts": []}, "must be an object"),
+        ({"inner": 1}, "must be an object"),
+    ],
+)
+def test_what_a_field_must_be_is_described_in_plain_words(
+    body: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValidationError) as refused:
+        Body.model_validate(body)
+    (error,) = refused.value.errors()
+    assert issue_of(error).message == message
 
 
 def test_missing_fields_and_unknown_types_are_described_in_plain_words() -> None:
