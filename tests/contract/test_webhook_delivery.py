@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import hmac
 import json
+import socket
 import ssl
 import subprocess
 from collections.abc import Sequence
@@ -312,7 +313,7 @@ class TestBadReceivers:
         self, database: Database, queue: JobQueue
     ) -> None:
         async def resolve(host: str, port: int) -> Sequence[str]:
-            raise OSError("no such name")
+            raise socket.gaierror(socket.EAI_NONAME, "no such name")
 
         office = await WebhookHarness.open(database, queue, GuardedFetcher(resolve=resolve))
         subscription = await office.subscribe("https://hooks.test/")
@@ -321,7 +322,7 @@ class TestBadReceivers:
             await office.wait_until_idle()
         [waiting] = await office.deliveries(subscription)
         assert waiting.last_attempt is not None
-        assert "does not resolve" in str(waiting.last_attempt.error)
+        assert str(waiting.last_attempt.error).endswith("the name does not resolve: no such name")
 
     async def test_a_name_that_resolves_to_a_private_address_later_is_refused(
         self, database: Database, queue: JobQueue, receiver: Receiver

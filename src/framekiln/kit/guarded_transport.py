@@ -221,7 +221,8 @@ async def _addresses(rules: FetchRules, resolve: Resolve, *, host: str, port: in
     except UnicodeError as error:
         raise FetchRefused(f"{host!r} is not a host name.", rule="host", host=host) from error
     except OSError as error:
-        raise httpcore.ConnectError(f"the name does not resolve: {error}") from error
+        reason = error.strerror or error
+        raise httpcore.ConnectError(f"the name does not resolve: {reason}") from error
     if rules.allows(host, port):
         return addresses
     # One private address among public ones is refused too: the next response might list it first.
