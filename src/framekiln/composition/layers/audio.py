@@ -13,6 +13,8 @@ from framekiln.composition.layers.source_window import SourceWindow
 _DUCK_RAMP_S: Final = Fraction(1, 4)
 # Between two points of a curved gain; linear interpolation between them is inaudible.
 _GAIN_STEP_S: Final = Fraction(1, 100)
+# The duration of a jump between two points at the same time: a step clicks.
+_JUMP_S: Final = Fraction(1, 200)
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class LayerAudio:
         moving = [curve for curve in self.gains if not curve.is_constant]
         knots = {self.start_s, self.end_s}
         knots |= {point.time_s for curve in moving for point in curve.points}
+        knots |= {time_s - _JUMP_S for curve in moving for time_s in curve.jumps}
         inside = sorted(knot for knot in knots if self.start_s <= knot <= self.end_s)
         times = [inside[0]]
         for start, end in pairwise(inside):

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 
 from framekiln.composition.layers.easing import LINEAR, Easing
 from framekiln.composition.layers.transitions import Keyframe, Property, Transition
@@ -44,6 +45,11 @@ class Curve:
     def moved(self, by_s: Fraction) -> "Curve":
         """Return the curve delayed by a time."""
         return Curve(tuple(replace(point, time_s=point.time_s + by_s) for point in self.points))
+
+    @property
+    def jumps(self) -> list[Fraction]:
+        """The times that several points share."""
+        return [one.time_s for one, other in pairwise(self.points) if one.time_s == other.time_s]
 
     @property
     def is_constant(self) -> bool:

@@ -200,5 +200,13 @@ def test_gain_is_linear_between_gain_points(easing: str) -> None:
     assert np.abs(drawn - exact).max() < 0.005
 
 
+def test_two_volume_keyframes_at_one_time_are_a_jump() -> None:
+    frames = [
+        {"type": "volume", "options": {"time": t, "value": v}} for t, v in ((0, 1), (1, 1), (1, 0))
+    ]
+    points = sound_of(music(transitions=frames)).gain_points()
+    assert [(float(time), gain) for time, gain in points] == [(0, 1), (0.995, 1), (1, 0), (3, 0)]
+
+
 def test_a_plain_sound_has_two_gain_points() -> None:
     assert sound_of(music(audio={"volume": 0.5})).gain_points() == [(0, 0.5), (3, 0.5)]
