@@ -11,6 +11,14 @@ _ZERO = Fraction(0)
 
 
 @dataclass(frozen=True)
+class Crossfade:
+    """One side of a crossfade between two layers of a sequence."""
+
+    duration_s: Fraction
+    fades_sound: bool
+
+
+@dataclass(frozen=True)
 class Fades:
     """Durations of the fade in and fade out of a layer; crossfades count as fades."""
 
@@ -36,13 +44,17 @@ class Fades:
             self.crossfade_out_s * share,
         )
 
-    def crossfading(self, in_s: Fraction | None, out_s: Fraction | None) -> "Fades":
-        """Return the fades with the crossfade durations of a sequence."""
+    def crossfading(self, coming: Crossfade | None, leaving: Crossfade | None) -> "Fades":
+        """Return the fades with the crossfades of a sequence."""
         fades = self
-        if in_s is not None:
-            fades = replace(fades, in_s=in_s, sound_in_s=in_s, crossfade_in_s=in_s)
-        if out_s is not None:
-            fades = replace(fades, out_s=out_s, sound_out_s=out_s, crossfade_out_s=out_s)
+        if coming is not None:
+            length_s = coming.duration_s
+            sound_s = length_s if coming.fades_sound else fades.sound_in_s
+            fades = replace(fades, in_s=length_s, sound_in_s=sound_s, crossfade_in_s=length_s)
+        if leaving is not None:
+            length_s = leaving.duration_s
+            sound_s = length_s if leaving.fades_sound else fades.sound_out_s
+            fades = replace(fades, out_s=length_s, sound_out_s=sound_s, crossfade_out_s=length_s)
         return fades
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final
 
 from framekiln.composition.layers.anchors import sorted_by_anchor
-from framekiln.composition.layers.fades import fades_of
+from framekiln.composition.layers.fades import Crossfade
 from framekiln.composition.layers.findings import ConfigFinding, ConfigFindings
 from framekiln.composition.layers.numbers import seconds_on_grid
 from framekiln.composition.layers.source_window import SourceWindow
@@ -18,6 +18,7 @@ from framekiln.composition.layers.sources import (
     SourceFactsByUrl,
     find_source,
 )
+from framekiln.composition.layers.transitions import Fade
 from framekiln.composition.layers.values import (
     Anchor,
     AudioLayer,
@@ -49,15 +50,15 @@ class LayerExtent:
 
 @dataclass(frozen=True)
 class PlacedLayer:
-    """A layer at its start. `crossfade_in_s` and `_out_s` are set by a sequence."""
+    """A layer at its start. `crossfade_in` and `crossfade_out` are set by a sequence."""
 
     layer: Layer
     start_s: Fraction
     extent: LayerExtent
     source: LayerSource | None
     children: tuple["PlacedLayer", ...] = ()
-    crossfade_in_s: Fraction | None = None
-    crossfade_out_s: Fraction | None = None
+    crossfade_in: Crossfade | None = None
+    crossfade_out: Crossfade | None = None
 
     @property
     def end_s(self) -> Fraction | None:
@@ -91,10 +92,11 @@ class LayerPlacer:
             if before is None or before.end_s is None:
                 placed.append(replace(alone, start_s=_ZERO))
             else:
-                overlap = _overlap(before, alone)
-                placed[-1] = replace(before, crossfade_out_s=overlap or None)
-                start_s = before.end_s - overlap
-                placed.append(replace(alone, start_s=start_s, crossfade_in_s=overlap or None))
+                leaving, coming = _crossfade(before, alone)
+                overlap_s = _ZERO if coming is None else coming.duration_s
+                placed[-1] = replace(before, crossfade_out=leaving)
+                start_s = before.end_s - overlap_s
+                placed.append(replace(alone, start_s=start_s, crossfade_in=coming))
             if alone.extent.length_s is None and number + 1 < len(layers):
                 self._issue(layer, "duration_required", "trim.end", _needs_end(layer))
         return tuple(placed)
@@ -238,10 +240,25 @@ def _container_extent(layer: Layer, children: tuple[PlacedLayer, ...]) -> LayerE
     return LayerExtent(length_s, length_s, hint_s, window)
 
 
-def _overlap(before: PlacedLayer, after: PlacedLayer) -> Fraction:
-    wanted = max(
-        fades_of(before.layer.transitions).crossfade_out_s,
-        fades_of(after.layer.transitions).crossfade_in_s,
+def _crossfade(
+    before: PlacedLayer, after: PlacedLayer
+) -> tuple[Crossfade, Crossfade] | tuple[None, None]:
+    """Return both sides of a crossfade; one that requests none is as the other one says."""
+    outs = [each for each in _crossfades(before) if not each.is_in]
+    ins = [each for each in _crossfades(after) if each.is_in]
+    wanted_s = max((each.duration_s for each in (*outs, *ins)), default=_ZERO)
+    taken_s = before.crossfade_in.duration_s if before.crossfade_in else _ZERO
+    room_s = (before.extent.length_s or _ZERO) - taken_s
+    overlap_s = min(wanted_s, room_s, after.extent.length_s or wanted_s)
+    if overlap_s <= 0:
+        return None, None
+    leaving, coming = (
+        Crossfade(overlap_s, any(each.fades_sound for each in own))
+        for own in (outs or ins, ins or outs)
     )
-    room = (before.extent.length_s or _ZERO) - (before.crossfade_in_s or _ZERO)
-    return max(_ZERO, min(wanted, room, after.extent.length_s or wanted))
+    return leaving, coming
+
+
+def _crossfades(placed: PlacedLayer) -> list[Fade]:
+    transitions = placed.layer.transitions
+    return [each for each in transitions if isinstance(each, Fade) and each.is_crossfade]

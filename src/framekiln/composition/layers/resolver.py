@@ -271,7 +271,7 @@ class _Resolver:
         last = self.frame_count if container.end_frame is None else container.end_frame
         first_frame = min(max(_frame(start_s, self.fps), container.first_frame), last)
         fades = fades_of(each.layer.transitions)
-        fades = fades.crossfading(each.crossfade_in_s, each.crossfade_out_s)
+        fades = fades.crossfading(each.crossfade_in, each.crossfade_out)
         assert each.source is not None
         return ResolvedLayer(
             layer=each.layer,

@@ -84,6 +84,33 @@ def test_a_fade_may_exclude_the_audio() -> None:
     assert gains(sound, 0, 1) == [1, 1]
 
 
+SILENT_OUT, SILENT_IN = (
+    fade("crossfadeOut", 1, audio=False),
+    fade("crossfadeIn", 1, audio=False),
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "heard"),
+    [
+        ([SILENT_OUT], [], (1, 1)),
+        ([], [SILENT_IN], (1, 1)),
+        ([SILENT_OUT], [fade("crossfadeIn", 1)], (1, 0.5)),
+        ([SILENT_OUT], [fade("fadeIn", 1)], (1, 0.5)),
+    ],
+)
+def test_a_crossfade_of_a_sequence_may_exclude_the_audio(
+    old: list[dict[str, Any]], new: list[dict[str, Any]], heard: tuple[float, float]
+) -> None:
+    layers = [
+        video(id="v", trim={"end": 2}, transitions=old),
+        video(id="w", trim={"end": 2}, transitions=new),
+    ]
+    sequence = {"type": "sequence", "layers": layers}
+    found = [gains(sound_of(sequence, name=name), 1.5)[0] for name in ("v", "w")]
+    assert found == pytest.approx(heard)
+
+
 def test_volume_keyframes_replace_the_volume() -> None:
     frames = [{"type": "volume", "options": {"time": t, "value": v}} for t, v in ((0, 0), (2, 1))]
     sound = sound_of(music(audio={"volume": 0.1}, transitions=frames))
