@@ -35,10 +35,11 @@ def words(style: str, content: str) -> str:
     return f'<div class="t" style="{style}">{content}</div>'
 
 
-def fitted(content: str, *, largest_px: float) -> str:
-    """Words as large as their box allows, found by trying quarters of a pixel."""
+def fitted(content: str, *, largest_px: float, style: str = "") -> str:
+    """Words as large as their box and its padding allow, found by trying quarters of a pixel."""
+    # Only what may be scrolled has its lower padding in `scrollHeight`.
     return (
-        f'<div class="t" id="fit" style="{BOX_CSS}background:#a02">{content}</div><script>'
+        f'<div class="t" id="fit" style="{BOX_CSS}overflow:hidden;{style}">{content}</div><script>'
         "const box = document.getElementById('fit');"
         f"for (let px = {largest_px}; px > 1; px -= 0.25) {{ box.style.fontSize = px + 'px';"
         "if (box.scrollHeight <= box.clientHeight && box.scrollWidth <= box.clientWidth) break; }"
@@ -93,17 +94,31 @@ SMALL_CSS = "width:150px;"
 TEXTS = {
     "shrinks to fit": OracleCase(
         [text(LONG, fontSize=60, fit="shrink", backgroundColor="#aa0022", place=BOX)],
-        fitted(LONG, largest_px=60),
+        fitted(LONG, largest_px=60, style="background:#a02"),
     ),
     "grows to fit": OracleCase(
         [text("Hi you", fontSize=10, fit="grow", backgroundColor="#aa0022", place=BOX)],
-        fitted("Hi you", largest_px=120),
+        fitted("Hi you", largest_px=120, style="background:#a02"),
+    ),
+    "shrinks to two lines": OracleCase(
+        [text(LONG, fontSize=60, fit="shrink", maxLines=2, place=BOX)],
+        fitted(LONG, largest_px=60, style="height:calc(2.4em + 32px)"),
     ),
     "two lines at most": OracleCase(
         [text(LONG, fontSize=24, maxLines=2, ellipsis=True, place=BOX)],
         f'<div style="{BOX_CSS}padding:16px"><div class="t" style="padding:0;width:auto;'
         "font-size:24px;display:-webkit-box;-webkit-box-orient:vertical;overflow:hidden;"
         f'-webkit-line-clamp:2">{LONG}</div></div>',
+    ),
+    "one long word": OracleCase(
+        [text("Unpronounceable", fontSize=40, maxLines=1, ellipsis=True, place=BOX)],
+        f'<div style="{BOX_CSS}padding:16px"><div class="t" style="padding:0;width:auto;'
+        'font-size:40px;overflow:hidden;text-overflow:ellipsis;white-space:nowrap">'
+        "Unpronounceable</div></div>",
+    ),
+    "more lines than its box has room for": OracleCase(
+        [text(LONG, fontSize=32, maxLines=5, place=BOX)],
+        words(f"{BOX_CSS}font-size:32px", LONG),
     ),
     "in a corner of its box": OracleCase(
         [

@@ -232,7 +232,10 @@ def _sheets(
 
 
 # Glyphs may extend beyond their line; half of the font size is more than our fonts need.
-_MEASURE: Final = """(() => [...document.querySelectorAll(".cell")].map((cell) => {
+_MEASURE: Final = """(() => {
+const ACROSS = ["paddingLeft", "paddingRight", "borderLeftWidth", "borderRightWidth"];
+const DOWN = ["paddingTop", "paddingBottom", "borderTopWidth", "borderBottomWidth"];
+return [...document.querySelectorAll(".cell")].map((cell) => {
   const box = cell.querySelector(".box");
   if (box.dataset.fit) fit(box);
   const own = box.getBoundingClientRect();
@@ -256,20 +259,33 @@ _MEASURE: Final = """(() => [...document.querySelectorAll(".cell")].map((cell) =
   function fit(box) {
     const words = box.querySelector(".words");
     const size = parseFloat(getComputedStyle(words).fontSize);
+    const block = box.querySelector(".block");
+    const sum = (style, names) => names.reduce((all, name) => all + parseFloat(style[name]), 0);
     const fits = (px) => {
       words.style.fontSize = `${px}px`;
-      return words.scrollWidth <= box.clientWidth + 0.5
-        && words.scrollHeight <= box.clientHeight + 0.5;
+      const [outer, inner] = [getComputedStyle(words), getComputedStyle(block)];
+      const across = block.scrollWidth + sum(outer, ACROSS);
+      const down = parseFloat(inner.height) + sum(outer, DOWN);
+      const { lines } = box.dataset;
+      const most = lines ? parseFloat(inner.lineHeight) * lines : Infinity;
+      return across <= box.clientWidth + 0.5 && down <= box.clientHeight + 0.5
+        && parseFloat(inner.height) <= most + 0.5;
     };
-    let [low, high] = [1, box.dataset.fit === "grow" ? 2000 : size];
-    if (box.dataset.fit === "shrink" && fits(size)) return;
-    for (let round = 0; round < 24; round += 1) {
-      const middle = (low + high) / 2;
-      if (fits(middle)) low = middle; else high = middle;
+    // All lines are measured. maxLines cuts off those of a text that cannot be made to fit.
+    block.dataset.whole = "";
+    if (!settled()) delete block.dataset.whole;
+
+    function settled() {
+      let [low, high] = [1, box.dataset.fit === "grow" ? 2000 : size];
+      if (box.dataset.fit === "shrink" && fits(size)) return true;
+      for (let round = 0; round < 24; round += 1) {
+        const middle = (low + high) / 2;
+        if (fits(middle)) low = middle; else high = middle;
+      }
+      return fits(Math.floor(low * 4) / 4);
     }
-    fits(Math.floor(low * 4) / 4);
   }
-}))()"""
+})})()"""
 _LAY_OUT: Final = """(places) => document.querySelectorAll(".cell").forEach((cell, number) => {
   const place = places[number];
   cell.style.display = place ? "" : "none";

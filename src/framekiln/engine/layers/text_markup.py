@@ -64,10 +64,13 @@ def text_markup(
     border-radius: {style.border_radius_px}px; transform: {style.background_transform}; }}
   .{name} > .words {{ border: {style.border}; border-color: transparent; padding:
     {style.padding_px}px; {_placed(place)} {_letters(style)} }}
-  .{name} .block {{ text-align: {style.align}; {_clamped(style)} }}
+  .{name} .block {{ text-align: {style.align}; }}
+  .{name} .block:not([data-whole]) {{ {_clamped(style)} }}
 """
     classes = escape(style.tailwind or "", quote=True)
     fit = "" if style.fit is TextFit.NONE else f' data-fit="{style.fit}"'
+    if style.max_lines is not None:
+        fit += f' data-lines="{style.max_lines}"'
     markup = (
         f'<div class="box {name}"{fit}><div class="ground"></div>'
         f'<div class="words {classes}"><span class="block">{escape(style.text)}</span></div></div>'
@@ -163,9 +166,13 @@ def _clamped(style: TextStyle) -> str:
     if style.max_lines is None:
         return ""
     if style.ellipsis:
-        clamp = f"-webkit-line-clamp: {style.max_lines}"
-        return f"display: -webkit-box; -webkit-box-orient: vertical; overflow: hidden; {clamp};"
-    return f"max-height: {style.max_lines * style.line_height}em; overflow: hidden;"
+        # Without a break within it, a long word would be cut off without an ellipsis.
+        clamp = f"-webkit-line-clamp: {style.max_lines}; overflow-wrap: anywhere"
+        box = "display: -webkit-box; -webkit-box-orient: vertical"
+    else:
+        clamp, box = f"max-height: {style.max_lines * style.line_height}em", "display: block"
+    # It must not shrink to less than these lines where the box of the text is lower.
+    return f"{box}; overflow: hidden; flex-shrink: 0; {clamp};"
 
 
 def _family(family: str) -> str:
