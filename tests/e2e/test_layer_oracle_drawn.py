@@ -110,6 +110,21 @@ TEXTS = {
         "font-size:24px;display:-webkit-box;-webkit-box-orient:vertical;overflow:hidden;"
         f'-webkit-line-clamp:2">{LONG}</div></div>',
     ),
+    "utility classes over fields": OracleCase(
+        [
+            text(
+                "centred",
+                fontSize=30,
+                backgroundColor="#aa0022",
+                tailwind="text-center bg-[#ffcc00] rounded-[30px]",
+                place=BOX,
+            )
+        ],
+        words(
+            f"{BOX_CSS}font-size:30px;text-align:center;background:#fc0;border-radius:30px",
+            "centred",
+        ),
+    ),
     "one long word": OracleCase(
         [text("Unpronounceable", fontSize=40, maxLines=1, ellipsis=True, place=BOX)],
         f'<div style="{BOX_CSS}padding:16px"><div class="t" style="padding:0;width:auto;'

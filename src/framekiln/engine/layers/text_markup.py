@@ -58,13 +58,21 @@ def text_markup(
 ) -> tuple[str, str]:
     """Return the element of a text, and its rules; `name` is its class."""
     place = style.position
+    ground = f"background: {_css(style.background)}; border: {style.border};"
+    ground += f" border-radius: {style.border_radius_px}px;"
+    # Utility classes are those of the words: they override its background only there.
+    is_still = style.transform == "none" or _is_case(style)
+    is_apart = not (style.tailwind and is_still and style.background_transform == "none")
+    if is_apart:
+        words = f"border: {style.border}; border-color: transparent;"
+        ground += f" transform: {style.background_transform};"
+    else:
+        words, ground = ground, ""
     rules = f"""
   .{name} {{ {_box(width_px, room_px, height_px)} }}
-  .{name} > .ground {{ background: {_css(style.background)}; border: {style.border};
-    border-radius: {style.border_radius_px}px; transform: {style.background_transform}; }}
-  .{name} > .words {{ border: {style.border}; border-color: transparent; padding:
-    {style.padding_px}px; {_placed(place)} {_letters(style)} }}
-  .{name} .block {{ text-align: {style.align}; }}
+  .{name} > .ground {{ {ground} }}
+  .{name} > .words {{ {words} padding: {style.padding_px}px; text-align: {style.align};
+    {_placed(place)} {_letters(style)} }}
   .{name} .block:not([data-whole]) {{ {_clamped(style)} }}
 """
     classes = escape(style.tailwind or "", quote=True)
@@ -150,8 +158,7 @@ def _letters(style: TextStyle) -> str:
         f"text-decoration: {style.decoration}",
         f"letter-spacing: {style.letter_spacing_px}px",
     ]
-    is_case = style.transform.strip().lower() in _CASES
-    rules.append(f"{'text-transform' if is_case else 'transform'}: {style.transform}")
+    rules.append(f"{'text-transform' if _is_case(style) else 'transform'}: {style.transform}")
     if style.stroke is not None:
         rules.append(f"-webkit-text-stroke: {style.stroke.width_px}px {_css(style.stroke.color)}")
         # Painted behind the glyphs: over them it would hide small ones.
@@ -160,6 +167,10 @@ def _letters(style: TextStyle) -> str:
         offsets = f"{shadow.x_px}px {shadow.y_px}px {shadow.blur_px}px"
         rules.append(f"text-shadow: {offsets} {_css(shadow.color)}")
     return "; ".join(rules) + ";"
+
+
+def _is_case(style: TextStyle) -> bool:
+    return style.transform.strip().lower() in _CASES
 
 
 def _clamped(style: TextStyle) -> str:
