@@ -184,10 +184,10 @@ class TestDrawnByChromium:
         self, browser: Browser, assets: LocalAssets, is_transparent: bool
     ) -> None:
         page = {
-            "body": "<p>before</p><div id=card><i></i></div><p>after</p>",
-            "styles": "body{background:#ff0}p{background:#f00;margin:0;height:30px}"
-            "#card{width:80px;height:40px;margin-left:50px;background:#0f0}"
-            "i{display:block;width:20px;height:20px;background:#00f}",
+            "body": "<p>before</p><div id=card><i></i><b></b></div><p>after</p>",
+            "styles": "body{background:#ff0}p{background:#f00;margin:0;height:30px;"
+            "visibility:visible}#card{width:80px;height:40px;margin-left:50px;background:#0f0}"
+            "i,b{display:block;width:20px;height:20px;background:#00f}b{visibility:hidden}",
         }
         layer = {
             "type": "html",
@@ -204,6 +204,7 @@ class TestDrawnByChromium:
             picture = film.frame(0)
         assert is_near(picture, (70, 60), (0, 0, 255))
         assert is_near(picture, (130, 80), (0, 255, 0))
+        assert is_near(picture, (70, 80), (0, 255, 0)), "a hidden element within it stays hidden"
         ground = (255, 0, 255) if is_transparent else (255, 255, 255)
         assert is_near(picture, (145, 60), ground)
         assert is_near(picture, (70, 95), ground)

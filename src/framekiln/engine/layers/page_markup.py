@@ -50,9 +50,9 @@ def isolate_script(selector: str) -> str:
   const one = document.querySelector(selector);
   if (one === null) throw new Error(`nothing matches html.selector ${{selector}}`);
   const style = document.createElement("style");
-  style.textContent = "html {{ visibility: hidden !important; }}"
+  style.textContent = "[data-framekiln-only] {{ visibility: visible !important; }}"
     + ":is(html, body):not([data-framekiln-only]) {{ background: none !important; }}"
-    + "[data-framekiln-only], [data-framekiln-only] * {{ visibility: visible !important; }}";
+    + ":not([data-framekiln-only], [data-framekiln-only] *) {{ visibility: hidden !important; }}";
   one.setAttribute("data-framekiln-only", "");
   document.head.append(style);
   const {{ left, top }} = one.getBoundingClientRect();
