@@ -8,6 +8,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from math import isfinite
 from typing import Any, Final
 
 from framekiln.composition.layers.boxes import (
@@ -18,6 +19,7 @@ from framekiln.composition.layers.boxes import (
     Transform,
     lay_out_drawn,
     lay_out_media,
+    map_point,
     place_box,
     transform_matrix,
 )
@@ -321,10 +323,11 @@ def text_wrap_px(layer: ResolvedLayer) -> float:
 def _shifted(state: LayerState, shift: PresetOffset, canvas: PixelSize) -> LayerState:
     if shift == PresetOffset():
         return state
-    left = state.x + state.origin_x * (1 - state.scale)
-    top = state.y + state.origin_y * (1 - state.scale)
-    across = _slide_offset(shift.across, left, state.width * state.scale, canvas.width)
-    down = _slide_offset(shift.down, top, state.height * state.scale, canvas.height)
+    corners = [
+        map_point(state.matrix, x, y) for x in (0.0, state.width) for y in (0.0, state.height)
+    ]
+    across = _slide_offset(shift.across, [x for x, _ in corners], canvas.width)
+    down = _slide_offset(shift.down, [y for _, y in corners], canvas.height)
     return replace(
         state,
         x=state.x + across,
@@ -334,9 +337,11 @@ def _shifted(state: LayerState, shift: PresetOffset, canvas: PixelSize) -> Layer
     )
 
 
-def _slide_offset(share: float, edge: float, side: float, whole: float) -> float:
+def _slide_offset(share: float, corners: list[float], whole: float) -> float:
     """Return the offset of a slide: -1 is just beyond the near edge, 1 beyond the far one."""
-    return share * (edge + side) if share < 0 else share * (whole - edge)
+    # In perspective, a corner may be infinitely far away.
+    near = [corner for corner in corners if isfinite(corner)] or [0.0, whole]
+    return share * max(near) if share < 0 else share * (whole - min(near))
 
 
 def _opacity(layer: ResolvedLayer, time_s: Fraction) -> float:

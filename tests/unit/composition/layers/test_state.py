@@ -371,6 +371,15 @@ def test_slides_start_outside_the_canvas() -> None:
     assert state(top, 0).y == pytest.approx(720)
 
 
+def test_slides_of_rotated_layers_start_outside_the_canvas() -> None:
+    # 400 x 200 pixels, upright: the layer covers 0 to 200 across and -50 to 350 down.
+    place = {"x": -100, "y": 50, "angle": 90}
+    offsets = {"left": (-300, 50), "right": (1180, 50), "top": (-100, -300), "bottom": (-100, 820)}
+    for side, corner in offsets.items():
+        layer = image(position=place, transitions=[fade("slideIn", 1, direction=side)])
+        assert (state(layer, 0).x, state(layer, 0).y) == pytest.approx(corner), side
+
+
 def test_wipes_and_zooms_change_over_time() -> None:
     wiped = state(image(transitions=[fade("wipeIn", 2, direction="right")]), 0.5).reveal
     assert (wiped.left, wiped.width) == pytest.approx((0.75, 0.25))
