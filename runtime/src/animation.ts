@@ -5,6 +5,8 @@
  * alone: they start from events, not from a place in time.
  */
 
+import { shadowTrees } from "./shadow_roots.ts";
+
 type ClockOf = (target: Element) => number | null;
 
 /** Without a fill, an animation is kept short of its end by this much: its last picture stays. */
@@ -17,18 +19,16 @@ export class AnimationDriver {
 
   /** Put every animation below `roots` at the time of the element it belongs to. */
   drive(roots: readonly Element[], clockOf: ClockOf): void {
-    for (const root of roots) {
-      for (const animation of root.getAnimations({ subtree: true })) this.move(animation, clockOf);
-      for (const svg of animatedPictures(root)) this.moveSvg(svg, clockOf);
+    for (const animation of animationsIn(roots)) this.move(animation, clockOf);
+    for (const tree of [...roots, ...shadowTrees()]) {
+      for (const svg of animatedPictures(tree)) this.moveSvg(svg, clockOf);
     }
   }
 
   /** The same only for animations that came since: what authors set themselves is left alone. */
   driveNew(roots: readonly Element[], clockOf: ClockOf): void {
-    for (const root of roots) {
-      for (const animation of root.getAnimations({ subtree: true })) {
-        if (!this.known.has(animation)) this.move(animation, clockOf);
-      }
+    for (const animation of animationsIn(roots)) {
+      if (!this.known.has(animation)) this.move(animation, clockOf);
     }
   }
 
@@ -83,8 +83,16 @@ export function heldTimeMs(
   return Math.min(Math.max(endMs + clockMs * rate, firstMs), lastMs);
 }
 
+/** Those of shadow trees, too, wherever these are: what is not timed has no clock. */
+function animationsIn(roots: readonly Element[]): Animation[] {
+  return [
+    ...roots.flatMap((root) => root.getAnimations({ subtree: true })),
+    ...shadowTrees().flatMap((tree) => tree.getAnimations()),
+  ];
+}
+
 /** SVG pictures keep one clock each, the outermost element's. */
-function animatedPictures(root: Element): SVGSVGElement[] {
+function animatedPictures(root: ParentNode): SVGSVGElement[] {
   return [...root.querySelectorAll("svg")].filter(
     (svg) => svg.ownerSVGElement === null && svg.querySelector(SMIL) !== null,
   );

@@ -1,5 +1,7 @@
 /** What a plain page says about itself: size, rate and length, where it says anything. */
 
+import { animationsOfPage } from "./shadow_roots.ts";
+
 export interface PageFacts {
   widthPx: number | null;
   heightPx: number | null;
@@ -28,8 +30,7 @@ function numberFrom(name: string): number | null {
 }
 
 function longestAnimationMs(): number | null {
-  const ends = document
-    .getAnimations()
+  const ends = animationsOfPage()
     .map((animation) => Number(animation.effect?.getComputedTiming().endTime ?? 0))
     .filter((endMs) => Number.isFinite(endMs) && endMs > 0);
   return ends.length > 0 ? Math.max(...ends) : null;

@@ -13,6 +13,7 @@ import type { NativeMedia } from "./native_media.ts";
 import { sizeRoot } from "./root_box.ts";
 import { framesWithin, historyOf } from "./scale_history.ts";
 import { selectorOf } from "./selector.ts";
+import { animationsOfPage } from "./shadow_roots.ts";
 import type { Place } from "./timing/tree.ts";
 
 type TimedPlace = Place<TimedElement>;
@@ -59,9 +60,9 @@ export class Driver {
     };
     // Only what is not hidden has animations. Outside of timed elements they begin with the film.
     goTo(atMs);
-    const spans = document
-      .getAnimations()
-      .flatMap((each) => historyOf(each, (target) => clockOf(target) ?? atMs, atMs) ?? []);
+    const spans = animationsOfPage().flatMap(
+      (each) => historyOf(each, (target) => clockOf(target) ?? atMs, atMs) ?? [],
+    );
     goTo(shownMs);
     return framesWithin(spans, frame, rate);
   }

@@ -5,17 +5,19 @@
  * them are set back as if no time had passed.
  */
 
+import { animationsOfPage } from "./shadow_roots.ts";
+
 export class EarlyAnimations {
   private readonly seen = new Set<Animation>();
 
   /** Called before each frame that is drawn meanwhile. */
   record(): void {
-    for (const animation of document.getAnimations()) this.seen.add(animation);
+    for (const animation of animationsOfPage()) this.seen.add(animation);
   }
 
   /** What runs goes back by the time that has passed, and what started meanwhile to its start. */
   rewind(passedMs: number): void {
-    for (const animation of new Set([...this.seen, ...document.getAnimations()])) {
+    for (const animation of new Set([...this.seen, ...animationsOfPage()])) {
       const { currentTime, playbackRate, playState } = animation;
       if (playState === "paused" || playState === "idle") continue;
       if (typeof currentTime !== "number" || hasItsEffect(animation)) continue;

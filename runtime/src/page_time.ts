@@ -2,6 +2,7 @@
 
 import type { ExactClock } from "./clock.ts";
 import { FrameCallbacks } from "./frame_callbacks.ts";
+import { animationsOfPage } from "./shadow_roots.ts";
 
 type Callback = (...args: unknown[]) => unknown;
 
@@ -82,7 +83,7 @@ function replaceDate(nowMs: () => number): void {
  * the first frame ever is the start of all animations.
  */
 export function restartAnimations(zeroTickMs: number): void {
-  for (const animation of document.getAnimations()) {
+  for (const animation of animationsOfPage()) {
     if (animation.playState !== "running" || typeof animation.currentTime !== "number") continue;
     animation.startTime = zeroTickMs - Math.round(animation.currentTime);
   }

@@ -10,6 +10,7 @@ import { frameTimeMs, type FrameRate } from "./clock.ts";
 import { timeTree } from "./elements/timed.ts";
 import { followersOfProgress, unreadableFollowers } from "./motion/progress_followers.ts";
 import { areReadable, rulesOf } from "./motion/style_rules.ts";
+import { shadowTrees } from "./shadow_roots.ts";
 import { mayMove } from "./timing/animated_picture.ts";
 import { stillPart } from "./timing/keyframes.ts";
 
@@ -74,6 +75,8 @@ function leftInKeyframes(effect: KeyframeEffect): number {
 
 function mayMoveByItself(): boolean {
   if (document.querySelector(MOVING) !== null || !areReadable(document)) return true;
+  // Their rules and elements are not looked at.
+  if (shadowTrees().length > 0) return true;
   const all = [...document.querySelectorAll("*")];
   if (all.some(({ localName }) => /^ef-/u.test(localName) && !STILL_ELEMENTS.has(localName))) {
     return true;

@@ -294,6 +294,7 @@ OBSTACLES = {
     "animated overflowX": MOVED % "overflow: hidden",
     "contain: paint around": "<div style='contain: paint'>" + MOVED % "translate: 9px",
     "-webkit-box-reflect": "<div style='-webkit-box-reflect: below'>" + MOVED % "opacity: 0",
+    "a shadow tree": "<div><template shadowrootmode=open>A</template></div>" + MOVED % "opacity: 0",
     "waits for motion": MOVED % "opacity: 0"
     + "<script>document.addEventListener('animationend', () => 0)</script>",
 }

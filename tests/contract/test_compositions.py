@@ -196,6 +196,35 @@ def test_17_smil_animations_follow_their_scene(browser: Browser) -> None:
         assert film.at(119, x) == pytest.approx(100)
 
 
+BAR = "<i style='position:absolute;width:10px;height:10px;background:#000;animation:go 2s linear'>"
+MOVING_BAR = f"{MOVING % 'i {}'}{BAR}</i>"
+MOVING_RECT = (
+    "<svg width=200 height=20><rect width=10 height=10>"
+    "<animate attributeName=x from=0 to=100 dur=2s fill=freeze /></rect></svg>"
+)
+SHADOW_TREES = {
+    "declared": '<p><template shadowrootmode="open">{}</template></p>',
+    "open": '<p></p><script>attach("open", `{}`)</script>',
+    "closed": '<p></p><script>attach("closed", `{}`)</script>',
+}
+
+
+@pytest.mark.parametrize("tree", SHADOW_TREES.values(), ids=SHADOW_TREES)
+@pytest.mark.parametrize("content", [MOVING_BAR, MOVING_RECT], ids=["css", "smil"])
+def test_animations_in_shadow_trees_follow_their_scene(
+    browser: Browser, tree: str, content: str
+) -> None:
+    script = """<script>const attach = (mode, html) => {
+      const host = document.querySelector("p")
+      host.attachShadow({ mode }).innerHTML = html
+    }</script><style>p { margin: 0 }</style>"""
+    html = script + group(scene(1) + scene(3, tree.format(content)), mode="sequence")
+    with load_composition(browser, html) as film:
+        for number, left_px in ((60, 50), (119, 100)):
+            dark = np.flatnonzero(film.frame(number)[5].max(axis=1) < 100)
+            assert (dark[0], dark[-1]) == (left_px, left_px + 9)
+
+
 def test_22_a_fragment_is_drawn_like_a_whole_document(browser: Browser) -> None:
     fragment = group("<h1>Whole</h1>", duration="1s")
     document = f"<!doctype html><html><head></head><body>{fragment}</body></html>"

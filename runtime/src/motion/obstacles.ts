@@ -2,6 +2,7 @@
 
 import { timeTree } from "../elements/timed.ts";
 import { selectorOf } from "../selector.ts";
+import { shadowRootOf } from "../shadow_roots.ts";
 import { effectsOf } from "./effects.ts";
 import { hasColumns } from "./element_facts.ts";
 import { footageObstacles, isFootage } from "./footage.ts";
@@ -46,6 +47,7 @@ export function elementObstacles(element: Element, style: CSSStyleDeclaration): 
     ],
     [isRunningDrawing(element), "draws itself in each frame"],
     [isOther && element instanceof HTMLElement, "is an element of the page's own"],
+    [shadowRootOf(element) !== null, "a shadow tree"],
     [hasMotionHandler(element), "a script waits for its motion"],
     [style.mixBlendMode !== "normal", "mix-blend-mode"],
     [style.backdropFilter !== "none", "backdrop-filter"],
