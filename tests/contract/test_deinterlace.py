@@ -64,13 +64,14 @@ def combing(luma: Luma) -> float:
 
 
 @pytest.mark.parametrize("first_field", [0, 1], ids=["top first", "bottom first"])
-def test_frames_are_deinterlaced_and_keep_their_times(tmp_path: Path, first_field: int) -> None:
+def test_deinterlaced_frames_keep_times_and_durations(tmp_path: Path, first_field: int) -> None:
     path = make_film(tmp_path / "a.mp4", first_field=first_field)
     before = stored(path)
     with VideoDecoder(path) as decoder:
         frames = list(iter(decoder.read, None))
         after = [(frame.pts, frame.to_ndarray()[:HEIGHT]) for frame in frames]
     assert [pts for pts, _ in after] == [pts for pts, _ in before]
+    assert {frame.duration * decoder.tick_s for frame in frames} == {Fraction(1, FPS)}
     assert {(frame.colorspace, frame.color_range) for frame in frames} == {(1, 1)}
     assert np.mean([combing(luma) for _, luma in before]) > 0.005
     assert max(combing(luma) for _, luma in after) < 0.0005

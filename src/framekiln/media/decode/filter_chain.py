@@ -1,6 +1,6 @@
 """Runs frames through FFmpeg filters, so that no pixel passes through Python.
 
-Every frame keeps its timestamp; some come out only after later ones went in.
+Every frame keeps its timestamp and duration; some come out only after later ones went in.
 
 Deinterlacing: each input frame gives one output frame, at the same time. Frames that are not marked
 as interlaced stay unchanged, unless their whole track is marked.
@@ -56,7 +56,9 @@ class FilterChain:
                 return
             assert isinstance(frame, VideoFrame)
             # Some filters use finer ticks.
-            frame.pts = round((frame.pts or 0) * Fraction(frame.time_base or 1) / self._tick_s)
+            ticks = Fraction(frame.time_base or 1) / self._tick_s
+            frame.pts = round((frame.pts or 0) * ticks)
+            frame.duration = round(frame.duration * ticks)
             frame.time_base = self._tick_s
             yield frame
 
