@@ -75,8 +75,10 @@ class MovieFragment:
 
     @property
     def end_cts(self) -> int:
-        """Latest presentation end."""
-        return max(sample.cts + sample.duration for sample in self.samples)
+        """The end of the sample that is shown last."""
+        # Durations are those between decode times: that of another sample may reach further.
+        last = max(self.samples, key=lambda sample: sample.cts)
+        return last.cts + last.duration
 
 
 def read_fragment(init: TrackInit, head: bytes, mdat: BoxHeader, *, offset: int) -> MovieFragment:

@@ -56,6 +56,22 @@ def test_samples_have_their_offsets_and_times() -> None:
     assert (facts.dts, facts.end_dts, facts.cts, facts.end_cts) == (120, 240, 120, 240)
 
 
+def test_a_fragment_ends_with_the_sample_that_is_shown_last() -> None:
+    """After a gap the sample decoded before it has its length, though it is shown after it."""
+    gap = SampleRun(
+        dts=0,
+        samples=(
+            (40, 10, SYNC, 40),
+            (1000, 7, NOT_SYNC, 1080),
+            (40, 5, NOT_SYNC, 40),
+            (40, 5, NOT_SYNC, 80),
+        ),
+    )
+    facts = only_fragment(gap)
+    assert [sample.cts for sample in facts.samples] == [0, 1080, 1040, 1120]
+    assert facts.end_cts == 1160
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
