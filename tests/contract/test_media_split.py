@@ -13,8 +13,10 @@ from typing import Any
 import av
 import pytest
 
+from framekiln.files.streams.assembly import assemble_video
 from framekiln.media.isobmff.index import index_of_tracks, read_init_bytes, read_segment_bytes
 from framekiln.media.isobmff.track_file import TrackFile
+from framekiln.media.tracks.progress import WorkProgress
 from framekiln.media.tracks.split import ProcessedVideo, process_video, split_task, track_path
 from tests.support import unusual_clips
 from tests.support.clips import Clip, make_clip
@@ -358,6 +360,19 @@ def test_languages_are_kept(copied: Callable[[str], SplitResult]) -> None:
         {"language": "eng"},
         {"language": "deu"},
     ]
+
+
+def test_a_film_is_as_long_as_its_longest_track_also_when_it_was_streamed(
+    tmp_path: Path, split: Callable[[Path], SplitResult]
+) -> None:
+    film = make_clip(tmp_path / "film.mp4", Clip(duration_s=SECOND))
+    late = ClipPart(film, 1, later_s=2 * SECOND)
+    made = split(mux_parts(tmp_path / "a.mkv", [ClipPart(film), ClipPart(film, 1), late]))
+    assert made.video.duration_ms == pytest.approx(3000, abs=30)
+    streamed = assemble_video(
+        made.folder, [1, 2, 3], WorkProgress(lambda _: None), source=tmp_path / "whole.mp4"
+    )
+    assert streamed.duration_ms == made.video.duration_ms
 
 
 def test_the_task_takes_and_gives_json(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from framekiln.media.tracks.split import (
     SCRUB_REASON,
     ProcessedTrack,
     ProcessedVideo,
+    duration_of_all_ms,
     track_path,
 )
 from framekiln.media.tracks.track_copy import encoded_fps
@@ -75,7 +76,7 @@ def assemble_video(
     return ProcessedVideo(
         width_px=facts.video.width_px if facts.video else None,
         height_px=facts.video.height_px if facts.video else None,
-        duration_ms=round(facts.duration_ms),
+        duration_ms=duration_of_all_ms(facts, index.values()),
         tracks=tuple(tracks),
         scrub=scrub,
         left_out=(),

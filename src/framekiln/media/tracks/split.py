@@ -9,7 +9,7 @@ as in ffprobe: rates, times and `bit_rate` are strings.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -152,7 +152,10 @@ class ProcessedTrack:
 
 @dataclass(frozen=True)
 class ProcessedVideo:
-    """The result. Width and height are as displayed; an audio file has none."""
+    """The result. Width and height are as displayed; an audio file has none.
+
+    The duration is that of the longest track.
+    """
 
     width_px: int | None
     height_px: int | None
@@ -160,6 +163,17 @@ class ProcessedVideo:
     tracks: tuple[ProcessedTrack, ...]
     scrub: ProcessedTrack | None
     left_out: tuple[SkippedTrack, ...]
+
+
+def duration_of_all_ms(facts: MediaFacts, entries: Iterable[IndexEntry]) -> int:
+    """Return the end of the longest track: the facts do not count audio tracks after the first."""
+    sounds = [entry for entry in entries if entry["type"] == "audio"]
+    ends_ms = (
+        Fraction((last["cts"] + last["duration"]) * 1000, entry["timescale"])
+        for entry in sounds[1:]
+        for last in entry["segments"][-1:]
+    )
+    return round(max([facts.duration_ms, *ends_ms]))
 
 
 def track_path(folder: Path, track_id: int) -> Path:
@@ -193,7 +207,7 @@ def process_video(
     return ProcessedVideo(
         width_px=facts.video.width_px if facts.video else None,
         height_px=facts.video.height_px if facts.video else None,
-        duration_ms=round(facts.duration_ms),
+        duration_ms=duration_of_all_ms(facts, making.index.values()),
         tracks=tuple(sorted(making.tracks, key=lambda track: track.track_id)),
         scrub=scrub,
         left_out=plan.left_out,
@@ -216,7 +230,7 @@ class _TrackFiles:
 
     def __init__(self, source: Path, folder: Path, done: WorkProgress) -> None:
         self._source, self._folder, self._done = source, folder, done
-        self._index: Index = {}
+        self.index: Index = {}
         self.tracks: list[ProcessedTrack] = []
 
     def make_video(
@@ -262,7 +276,7 @@ class _TrackFiles:
 
     def write_index(self) -> None:
         """Write the index of all tracks."""
-        text = json.dumps(dict(sorted(self._index.items())), separators=(",", ":"))
+        text = json.dumps(dict(sorted(self.index.items())), separators=(",", ":"))
         (self._folder / INDEX_NAME).write_text(text, encoding="utf-8")
 
     def _copy(self, job: PlannedTrack) -> PlannedTrack:
@@ -286,5 +300,5 @@ class _TrackFiles:
     def _describe(self, track_id: int, reason: str | None, language: str | None) -> ProcessedTrack:
         path = track_path(self._folder, track_id)
         entry = index_entry(track_id, path)
-        self._index[str(track_id)] = entry
+        self.index[str(track_id)] = entry
         return ProcessedTrack.of(path, entry, reason=reason, language=language)
