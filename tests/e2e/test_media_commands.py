@@ -76,10 +76,11 @@ def check_bulk(terminal: Terminal, template_id: str, folder: Path) -> None:
     refused = terminal.type("bulks", "create", template_id, str(table))
     assert refused.exit_code == 1
     assert refused.stderr == "error: rows.2.data.name: name is required (422)\n"
-    table.write_text("name\nAda\nGrace\n")
+    table.write_text("name,nick\nAda,A\nGrace,G\n")
     create = ("bulks", "create", template_id, str(table), "--key", "people")
     bulk = terminal.ask(*create, "-o", str(archive))
     assert (bulk["status"], bulk["counts"]["ready"]) == ("complete", 2)
+    assert [(each["row"], each["path"]) for each in bulk["warnings"]] == [(1, "data.nick")]
     assert terminal.ask(*create)["id"] == bulk["id"]
     with ZipFile(archive) as files:
         films = [name for name in files.namelist() if name.endswith(".mp4")]

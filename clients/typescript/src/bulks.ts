@@ -5,6 +5,10 @@ import { keyHeaders, Part, withQuery } from "./part.ts";
 import type { IdempotencyOptions, Item, WaitOptions } from "./part.ts";
 
 export type Bulk = ResultOf<"get", "/v2/bulks/{bulk_id}">["data"];
+/** A bulk that was just requested, with what has no effect in its rows. */
+export type CreatedBulk = Bulk & {
+  warnings: NonNullable<ResultOf<"post", "/v2/templates/{template_id}/bulk">["warnings"]>;
+};
 export type BulkRow = Item<"/v2/bulks/{bulk_id}/rows">;
 export type TableType = "text/csv" | "application/json" | "application/jsonl";
 
@@ -14,12 +18,12 @@ export interface BulkOptions extends IdempotencyOptions {
 }
 
 export class Bulks extends Part {
-  /** Makes a video of each row. */
+  /** Makes a video of each row; see its `warnings`. */
   create(
     templateId: string,
     rows: Record<string, unknown>[],
     options: BulkOptions = {},
-  ): Promise<Bulk> {
+  ): Promise<CreatedBulk> {
     const table = JSON.stringify({ rows });
     return this.createFromTable(templateId, table, "application/json", options);
   }
@@ -30,13 +34,17 @@ export class Bulks extends Part {
     table: string | Blob,
     type: TableType,
     { version, idempotencyKey }: BulkOptions = {},
-  ): Promise<Bulk> {
+  ): Promise<CreatedBulk> {
     const address = withQuery(`/v2/templates/${templateId}/bulk`, { version });
     const headers = { "Content-Type": type, ...keyHeaders(idempotencyKey) };
     // The key makes retries safe.
     const request = { method: "POST", headers, body: table };
     const response = await this.connection.retried(address, request);
-    return ((await response.json()) as { data: Bulk }).data;
+    const { data, warnings } = (await response.json()) as {
+      data: Bulk;
+      warnings?: CreatedBulk["warnings"];
+    };
+    return { ...data, warnings: warnings ?? [] };
   }
 
   async get(id: string): Promise<Bulk> {

@@ -4,7 +4,7 @@ export { Client } from "./client.ts";
 export { FramekilnError, ServiceUnreachable } from "./errors.ts";
 export { verifyWebhook } from "./signatures.ts";
 export type { WebhookEvent } from "./signatures.ts";
-export type { Bulk, BulkOptions, BulkRow, Bulks, TableType } from "./bulks.ts";
+export type { Bulk, BulkOptions, BulkRow, Bulks, CreatedBulk, TableType } from "./bulks.ts";
 export type { ClientOptions } from "./connection.ts";
 export type { OnFraction } from "./events.ts";
 export type { Files } from "./files.ts";

@@ -12,7 +12,10 @@ export type TemplateSource = ResultOf<
   "/v2/templates/{template_id}/versions/{number}"
 >["data"];
 type RenderTemplate = JsonBody<"/v2/templates/{template_id}/render">;
-type Rendered = ResultOf<"post", "/v2/templates/{template_id}/render">["data"]["video"];
+type RenderAnswer = ResultOf<"post", "/v2/templates/{template_id}/render">;
+type Rendered = RenderAnswer["data"]["video"] & {
+  warnings: NonNullable<RenderAnswer["warnings"]>;
+};
 
 export class Templates extends Part {
   /** Stores a layer config with named inputs. */
@@ -67,7 +70,7 @@ export class Templates extends Part {
     });
   }
 
-  /** Fills a template with data and creates the video. */
+  /** Fills a template with data and creates the video; see its `warnings`. */
   async render(
     id: string,
     data: Record<string, unknown>,
@@ -77,7 +80,7 @@ export class Templates extends Part {
       path: { template_id: id },
       body: { ...options, data: data as never },
     });
-    return made.data.video;
+    return { ...made.data.video, warnings: made.warnings ?? [] };
   }
 
   /** Deletes a template; its videos are kept. */

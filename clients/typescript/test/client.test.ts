@@ -44,6 +44,19 @@ test("an error has the code of the service", async () => {
   });
 });
 
+test("bulks and videos of templates come with their warnings", async () => {
+  const warnings = [{ row: 1, path: "data.nick", code: "unknown_field", message: "no effect" }];
+  const bulk = { id: "b", status: "running" };
+  const { client } = clientOf(
+    json({ data: bulk, warnings }, 201),
+    json({ data: bulk }),
+    json({ data: { video: { id: "v" } }, warnings }, 201),
+  );
+  assert.deepEqual((await client.bulks.create("t", [{ nick: "A" }])).warnings, warnings);
+  assert.deepEqual((await client.bulks.createFromTable("t", "nick\nA\n", "text/csv")).warnings, []);
+  assert.deepEqual((await client.templates.render("t", { nick: "A" })).warnings, warnings);
+});
+
 test("a progress stream that breaks is reopened", async () => {
   const half = 'event: progress\ndata: {"progress": 0.5}\n\n';
   const { client } = clientOf(

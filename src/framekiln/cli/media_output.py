@@ -48,10 +48,17 @@ def finish(part: Any, made: Found, *, wait: bool, output: Path | None, as_json: 
     """Wait for what was made and download it, as far as the options say so."""
     found: Found = made
     if wait or output is not None:
-        found = wait_for(part, made.raw["id"], quiet=as_json)
+        found = _with_warnings_of(made, wait_for(part, made.raw["id"], quiet=as_json))
     if output is not None:
         part.download(made.raw["id"], output)
     return found
+
+
+def _with_warnings_of(made: Found, ended: Found) -> Found:
+    """Return what has ended, with the warnings that only the response to its creation had."""
+    kept = [*ended.raw.get("warnings", ())]
+    first = [each for each in made.raw.get("warnings", ()) if each not in kept]
+    return ended.of({**ended.raw, "warnings": [*first, *kept]}) if first else ended
 
 
 def check_target(path: Path) -> None:
@@ -109,6 +116,7 @@ def show_saved(resource_id: str, path: Path, *, as_json: bool) -> None:
 def _warning(found: object) -> str:
     if not isinstance(found, dict):
         return str(found)
-    place = f"{found['path']}: " if found.get("path") else ""
+    row = f"row {found['row']}: " if found.get("row") else ""
+    place = f"{row}{found['path']}: " if found.get("path") else row
     hint = f" ({found['hint']})" if found.get("hint") else ""
     return f"{place}{found.get('message') or found.get('code')}{hint}"

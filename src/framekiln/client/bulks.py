@@ -46,7 +46,10 @@ class RemoteBulks(RemotePart[Connection_co]):
         destinations: Destinations = None,
         key: str | None = None,
     ) -> Steps[RemoteBulk]:
-        """Make a video of each row; `key` makes a repeated call return the first bulk."""
+        """Make a video of each row; see its `warnings`.
+
+        `key` makes a repeated call return the first bulk, without warnings.
+        """
         body: dict[str, Any] = {"rows": [dict(row) for row in rows], "version": version}
         body |= destinations_body(destinations)
         sent = {name: value for name, value in body.items() if value is not None}
@@ -118,4 +121,4 @@ class RemoteBulks(RemotePart[Connection_co]):
         headers = {**options.pop("headers", {}), "Idempotency-Key": key or str(uuid.uuid4())}
         path = f"/v2/templates/{template_id}/bulk"
         raw = yield from self._read("POST", path, headers=headers, **options)
-        return RemoteBulk.of(raw["data"])
+        return RemoteBulk.of({**raw["data"], "warnings": raw.get("warnings", [])})

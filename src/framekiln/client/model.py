@@ -110,6 +110,8 @@ class RemoteBulk(RemoteObject):
     row_count: int
     counts: Mapping[str, int]
     progress: float
+    warnings: tuple[Mapping[str, Any], ...] = json_field(read=tuple, default=())
+    """What has no effect, with `row`; only after its creation."""
 
 
 @dataclass(frozen=True, kw_only=True)
