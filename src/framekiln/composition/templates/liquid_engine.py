@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import cached_property
 from io import StringIO
 from typing import Any, Final, TextIO
@@ -21,6 +21,7 @@ from typing import Any, Final, TextIO
 import liquid
 from liquid.builtin.output import OutputNode
 from liquid.exceptions import FilterArgumentError, LiquidError
+from liquid.filter import math_filter, num_arg
 from liquid.output import LimitedStringIO
 from liquid.static_analysis import TemplateAnalysis
 from liquid.undefined import is_undefined
@@ -32,6 +33,8 @@ from framekiln.kit.suggestions import nearest_name
 MAX_CHARS: Final = 200_000
 _MAX_BITS: Final = 1024
 _MAX_DIGITS: Final = 100
+# As many digits as a number of 1024 bits has, and those after its point.
+_ROUNDING: Final = Context(prec=500, rounding=ROUND_HALF_UP)
 _MAX_ARGUMENT_CHARS: Final = 20_000
 _MAX_ITEMS: Final = 10_000
 _DATE_FORMAT: Final = re.compile(r"(?:[^%]|%-?[a-zA-Z%]){0,200}", re.DOTALL)
@@ -42,6 +45,8 @@ def bounded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def run(value: Any, *arguments: Any, context: Any, **options: Any) -> Any:
+        if name in _PRINTED:
+            value, arguments = _printed(value), tuple(map(_printed, arguments))
         if not is_undefined(value):
             _check(name, value, arguments)
             context.budget.spend(1 + sum(_size(each) for each in (value, *arguments)))
@@ -63,7 +68,7 @@ def date(value: Any, written_as: Any = "%Y-%m-%d") -> str:
     Only complete ISO 8601 dates and seconds since 1970 are accepted. Others would have to be
     completed from the clock, and the same data would not give the same video.
     """
-    if is_undefined(value):
+    if is_undefined(value) or value is None or not str(value).strip():
         return ""
     if not _DATE_FORMAT.fullmatch(str(written_as)):
         raise FilterArgumentError("date: the format is not understood", token=None)
@@ -72,6 +77,28 @@ def date(value: Any, written_as: Any = "%Y-%m-%d") -> str:
     except (ValueError, OverflowError, OSError):
         message = "date: must be an ISO 8601 date or seconds since 1970; now and today are unknown"
         raise FilterArgumentError(message, token=None) from None
+
+
+@math_filter
+def rounded(number: float, digits: Any = None) -> float:
+    """Return the number rounded to digits after its point, or before it if they are negative.
+
+    Halves are rounded away from zero, as in Liquid elsewhere; Python rounds them to even digits.
+    """
+    places = int(num_arg(digits, default=0))
+    if isinstance(number, int) and places >= 0:
+        return number
+    found = _ROUNDING.quantize(Decimal(str(number)), Decimal(1).scaleb(-places))
+    return float(found) if places > 0 else int(found)
+
+
+def _printed(value: Any) -> Any:
+    """Return the value for a filter of texts, which would print what Python calls it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return ["" if each is None else _printed(each) for each in value]
+    return value
 
 
 def _default(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -125,13 +152,15 @@ def _is_over(value: Any, most: int) -> bool:
 
 MAX_INTEGER: Final = 10**15
 MAX_LIST_ITEMS: Final = 10_000
+_GIVE_VALUE: Final = "give it a value, or use the filter default"
 _TAGS: Final = {"if", "unless", "case", "for", "break", "continue", "assign", "capture", "comment"}
 _ALWAYS: Final = {"raw", "content", "output", "illegal"}
 _TEXT_FILTERS: Final = (
     *("default", "upcase", "downcase", "capitalize", "strip", "truncate", "replace", "append"),
     *("prepend", "escape", "url_encode", "join", "first", "last", "size", "slice"),
 )
-_NUMBER_FILTERS: Final = ("round", "ceil", "floor", "plus", "minus", "times", "divided_by")
+_PRINTED: Final = frozenset(_TEXT_FILTERS) - {"default", "first", "last", "size", "slice"}
+_NUMBER_FILTERS: Final = ("ceil", "floor", "plus", "minus", "times", "divided_by")
 
 
 class _Missing(liquid.FalsyStrictUndefined):
@@ -195,6 +224,7 @@ def _environment() -> liquid.Environment:
         name: bounded(name, filters[name]) for name in (*_TEXT_FILTERS, *_NUMBER_FILTERS)
     }
     environment.filters["date"] = date
+    environment.filters["round"] = bounded("round", rounded)
     environment.filters["default"] = bounded("default", _default(filters["default"]))
     return environment
 
@@ -265,14 +295,14 @@ def parse(text: str) -> LiquidText:
 def _fault(error: LiquidError) -> TemplateLiquidError:
     words = str(error).splitlines()[0] if str(error) else type(error).__name__
     if isinstance(error, liquid.exceptions.UndefinedError):
-        return TemplateLiquidError("unknown_input", f"holds a name without a value: {words[:200]}")
+        return TemplateLiquidError("unknown_input", f"{words[:200]}: {_GIVE_VALUE}")
     return TemplateLiquidError("template_syntax", f"is not valid Liquid: {words[:200]}")
 
 
 def _plain(value: object) -> Any:
     """Return a Liquid value as JSON."""
     if is_undefined(value):
-        raise TemplateLiquidError("unknown_input", "holds a name without a value")
+        raise TemplateLiquidError("unknown_input", f"holds a name without a value: {_GIVE_VALUE}")
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, str):

@@ -28,6 +28,7 @@ from framekiln.kit.suggestions import did_you_mean
 
 MAX_STEPS: Final = 5_000_000
 """Seconds of work, at most."""
+_OF_VALUES: Final = ("template_syntax", "unknown_input")
 
 
 class InvalidTemplate(InvalidInput):
@@ -99,9 +100,12 @@ def read_template(
         raise InvalidTemplate(issues[:MAX_FINDINGS])
     filler = TemplateFiller(template.names, budget)
     filled = filler.fill(template.config.thaw(), values, "config")
-    if filler.issues:
-        raise InvalidTemplate(filler.issues)
-    if not template.inputs.roots <= defaults.keys():
+    has_all_values = template.inputs.roots <= defaults.keys()
+    # The texts are valid, so further issues of these codes come from values.
+    trial = [each for each in filler.issues if has_all_values or each.code not in _OF_VALUES]
+    if trial:
+        raise InvalidTemplate(trial)
+    if not has_all_values:
         # The config can only be checked with a value for each input.
         return ParsedTemplate(template)
     options = ReadOptions(limits=limits or ConfigLimits(), is_filled_template=True)

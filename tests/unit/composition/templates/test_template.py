@@ -366,6 +366,13 @@ def test_invalid_templates_are_refused_with_path_and_code(
     assert [(issue.path, issue.code) for issue in raised.value.issues] == [(path, code)]
 
 
+@pytest.mark.parametrize(
+    "text", ["{{ day.size }}", "{{ 10 | divided_by: day }}", "{% if day contains 1 %}{% endif %}"]
+)
+def test_texts_that_need_a_value_are_accepted_without_default_values(text: str) -> None:
+    read_template(config_of(text_layer(text)), {"day": "required"}, {})
+
+
 def test_a_template_without_default_values_is_accepted() -> None:
     assert read_template(CONFIG, INPUTS, {}).template.names == {"source"}
     assert read_template(CONFIG, INPUTS, []).template.names == {"source"}
