@@ -5,6 +5,7 @@ Codes that have no entry get the remedy of their kind. A test goes through all c
 
 from typing import Final
 
+from framekiln.identity.errors import ReviewLinkMissing, SessionEnded, SessionMissing
 from framekiln.kit.errors import (
     Blame,
     CompositionFailed,
@@ -19,6 +20,9 @@ from framekiln.kit.errors import (
 REPORT: Final = "Report it to the operator with the request id: the log has the details."
 
 KIND_REMEDIES: Final[tuple[tuple[type[FramekilnError], str], ...]] = (
+    (ReviewLinkMissing, "Open the link of the review task in this browser."),
+    (SessionMissing, "Log in with POST /login: this route needs a session, and ignores keys."),
+    (SessionEnded, "Log in again with POST /login."),
     (
         Unauthenticated,
         "Send a valid key as Authorization: Bearer KEY; framekiln keys create makes one.",
@@ -32,7 +36,7 @@ KIND_REMEDIES: Final[tuple[tuple[type[FramekilnError], str], ...]] = (
     ),
     (Unavailable, "Try again in a moment; Retry-After has the seconds."),
 )
-"""Remedies that all errors of a kind have."""
+"""Remedies that all errors of a kind have; the first kind that fits counts."""
 
 REMEDIES: Final = {
     # Not found

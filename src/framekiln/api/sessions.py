@@ -22,7 +22,7 @@ from framekiln.api.bodies import json_body, parse_json, read_bytes, read_json
 from framekiln.api.origins import refuse_other_page, require_own_host, require_own_page
 from framekiln.api.review_links import review_of
 from framekiln.api.v1.tokens import SignedUrl, SignUrl, sign
-from framekiln.identity.errors import SessionExists, SessionMissing
+from framekiln.identity.errors import ReviewLinkMissing, SessionExists
 from framekiln.identity.model import Caller, IssuedSession, Role
 from framekiln.kit.errors import InvalidInput, Unauthenticated
 from framekiln.kit.ids import OrganizationId
@@ -253,7 +253,7 @@ async def get_review_session(request: Request, response: Response) -> ReviewSess
     response.headers["Cache-Control"] = "no-store"
     opened = await review_link(request)
     if opened is None:
-        raise SessionMissing("no review link was opened in this browser")
+        raise ReviewLinkMissing("no review link was opened in this browser")
     await require_open_review(request, opened.link, opened.review_id)
     return ReviewSession(review_id=opened.review_id, expires_at=opened.link.expires_at)
 

@@ -30,6 +30,10 @@ class SessionMissing(Unauthenticated):
     """The request has no session, but the route needs one."""
 
 
+class ReviewLinkMissing(Unauthenticated):
+    """No review link was opened in the browser."""
+
+
 class SessionEnded(Unauthenticated):
     """The session was logged out, has expired, or does not exist."""
 

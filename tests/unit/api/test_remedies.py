@@ -9,6 +9,7 @@ import pytest
 
 import framekiln
 from framekiln.api.remedies import REMEDIES, remedy_of_kind
+from framekiln.identity.errors import KeyMalformed, SessionEnded, SessionMissing
 from framekiln.kit.errors import FramekilnError, InvalidInput
 from tests.support.api_document import api_document
 from tests.unit.client.described_service import operations_of
@@ -57,6 +58,12 @@ def test_routes_in_remedies_exist() -> None:
     named = set(re.findall(r"\b(?:GET|POST|DELETE) /[\w/{}.-]+\b[}]?", " ".join(REMEDIES.values())))
     assert len(named) > 20
     assert named - operations_of(api_document()) == set()
+
+
+def test_a_missing_session_is_not_remedied_by_a_key() -> None:
+    assert "POST /login" in str(remedy_of_kind(SessionMissing))
+    assert "POST /login" in str(remedy_of_kind(SessionEnded))
+    assert "valid key" in str(remedy_of_kind(KeyMalformed))
 
 
 def test_invalid_input_has_no_remedy_but_its_message() -> None:
