@@ -22,10 +22,11 @@ CONFIG: dict[str, Any] = {
 def test_templates_and_videos_are_managed_at_the_command_line(
     terminal: Terminal, tmp_path: Path
 ) -> None:
+    late = {"id": "late", "type": "text", "text": {"text": "late"}, "timeline": {"start": 5}}
     template = {
         "$schema": "https://films.example.com/schemas/template.json",
         "name": "Greeting",
-        "config": CONFIG,
+        "config": {**CONFIG, "layers": [*CONFIG["layers"], late]},
         "inputs": {"name": "required|string"},
     }
     made = terminal.ask("templates", "create", terminal.write("template.json", template))
@@ -37,6 +38,8 @@ def test_templates_and_videos_are_managed_at_the_command_line(
     render = ("templates", "render", made["id"], "--data", '{"name": "Ada"}')
     video = terminal.ask(*render, "-o", str(film))
     assert (video["is_ready"], len(decode_frames(film))) == (True, 5)
+    found = {each["path"]: each["code"] for each in video["warnings"]}
+    assert found["layers.1"] == "never_shown"
     refused = terminal.type("templates", "render", made["id"], "--json")
     assert refused.exit_code == 1
     assert json.loads(refused.stderr)["status"] == 422

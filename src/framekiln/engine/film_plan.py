@@ -72,6 +72,8 @@ class FilmPlan:
     timeline: Timeline
     audio_clips: AudioClips = ()
     warnings: tuple[str, ...] = ()
+    findings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Path, code, message and hint of those warnings that have them, by their text."""
     has_page_audio: bool = False
     """Whether the page produces its own sound, delivered with the last frame: nothing to mix."""
     mastering: Mastering = NO_MASTERING
@@ -90,6 +92,7 @@ class FilmPlan:
             "frame_count": self.timeline.frame_count,
             "sounds": [_clip_as_json(clip) for clip in self.audio_clips],
             "warnings": list(self.warnings),
+            "findings": dict(self.findings),
             "has_page_sound": self.has_page_audio,
             "mastering": asdict(self.mastering),
             "sound_coding": self.sound_settings.coding.name,
@@ -106,6 +109,7 @@ class FilmPlan:
             timeline=Timeline(fps=Fraction(value["fps"]), frame_count=value["frame_count"]),
             audio_clips=tuple(_clip_from_json(clip) for clip in value["sounds"]),
             warnings=tuple(value["warnings"]),
+            findings=value.get("findings", {}),
             has_page_audio=value.get("has_page_sound", False),
             mastering=Mastering(**value.get("mastering", {})),
             sound_settings=AudioSettings(

@@ -20,4 +20,9 @@ from framekiln.api.v2.bodies import render_warning
 def test_the_path_of_a_render_warning_is_a_field_of_its_own(
     text: str, path: str, message: str
 ) -> None:
-    assert render_warning(text) == {"path": path, "code": "render", "message": message}
+    assert render_warning(text, {}) == {"path": path, "code": "render", "message": message}
+
+
+def test_a_warning_of_the_plan_keeps_its_code_and_hint() -> None:
+    found = {"path": "layers.0", "code": "clipped", "message": "too long", "hint": "shorten it"}
+    assert render_warning("layers.0: too long", {"layers.0: too long": found}) == found

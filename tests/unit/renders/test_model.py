@@ -104,7 +104,8 @@ def test_the_standard_preset_is_not_written() -> None:
 def test_a_plan_is_read_back_as_it_was_written() -> None:
     window = PageAudioClip("ef-audio", "https://a.example/x", None, 0.5, 900.25, 100.0, 0.8)
     timeline = Timeline(Fraction(30000, 1001), 27)
-    plan = FilmPlan(FrameSize(322, 182), timeline, (window,), warnings=("rounded",))
+    findings = {"rounded": {"path": "", "code": "adjusted", "message": "rounded"}}
+    plan = FilmPlan(FrameSize(322, 182), timeline, (window,), ("rounded",), findings)
     assert FilmPlan.from_json(json.loads(json.dumps(plan.as_json()))) == plan
 
 
@@ -124,7 +125,8 @@ def test_the_stored_form_of_a_plan_is_fixed() -> None:
         '{"width_px": 322, "height_px": 182, "fps": "30000/1001", "frame_count": 27, "sounds":'
         ' [{"element": "ef-audio", "src": null, "file_id": "f", "start_ms": 0, "end_ms": 900,'
         ' "source_in_ms": 100, "gain": 0.8, "speed": 1.0, "keeps_pitch": true,'
-        ' "gains": [[0, 1.0]]}], "warnings": ["rounded"], "has_page_sound": true, "mastering":'
-        ' {"target_lufs": null, "has_limiter": true, "is_true_peak": false}, "sound_coding": "AAC",'
-        ' "sound_bits_per_s": 192000, "sound_digest": null, "sound_sources": {}}'
+        ' "gains": [[0, 1.0]]}], "warnings": ["rounded"], "findings": {}, "has_page_sound": true,'
+        ' "mastering": {"target_lufs": null, "has_limiter": true, "is_true_peak": false},'
+        ' "sound_coding": "AAC", "sound_bits_per_s": 192000, "sound_digest": null,'
+        ' "sound_sources": {}}'
     )

@@ -4,7 +4,7 @@ Fields that are not there are left out, never null: clients test whether they ar
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -283,11 +283,17 @@ def _always(video: Video) -> dict[str, Any]:
 def _warnings(video: Video) -> list[dict[str, str]]:
     """Return what was noticed while reading the config, and then while making the film."""
     read = [dict(each) for each in video.record.warnings]
-    return [*read, *(render_warning(str(each)) for each in video.render.warnings)]
+    findings = (video.render.plan or {}).get("findings", {})
+    return [*read, *(render_warning(str(each), findings) for each in video.render.warnings)]
 
 
-def render_warning(text: str) -> dict[str, str]:
-    """Return a warning of a render, which is a text that may begin with the path of a field."""
+def render_warning(text: str, findings: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Return a warning of a render, which is a text that may begin with the path of a field.
+
+    Of those in `findings`, which were found when the film was planned, more is known.
+    """
+    if text in findings:
+        return dict(findings[text])
     found = _PATH_FIRST.fullmatch(text)
     path, message = ("", text) if found is None else found.groups()
     return {"path": path, "code": "render", "message": message}

@@ -350,11 +350,13 @@ def layer_audio_clips(film: ResolvedTimeline) -> tuple[LayerAudioClip, ...]:
 
 
 def _film_plan(film: ResolvedTimeline) -> FilmPlan:
+    findings = {f"{each.path}: {each.message}": each.as_json() for each in film.warnings}
     return FilmPlan(
         size=FrameSize(film.dimensions.width_px, film.dimensions.height_px),
         timeline=film.timeline,
         audio_clips=layer_audio_clips(film),
-        warnings=tuple(f"{each.path}: {each.message}" for each in film.warnings),
+        warnings=tuple(findings),
+        findings=findings,
         mastering=mastering_of(film.config.audio),
         sound_settings=audio_settings(film.config),
     )
