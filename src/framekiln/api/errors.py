@@ -46,6 +46,7 @@ from framekiln.kit.errors import (
     Unauthenticated,
     Unavailable,
 )
+from framekiln.kit.field_messages import field_message
 from framekiln.quotas.model import QuotaExceeded
 
 RETRY_AFTER_S = 5
@@ -83,26 +84,6 @@ ISSUE_CODES = {
     "int_from_float": "type",
     "finite_number": "out_of_range",
 }
-# In the words of our own messages; pydantic's speak of dictionaries and instances of classes.
-ISSUE_MESSAGES = {
-    "missing": "is missing",
-    "union_tag_not_found": "has no type",
-    "string_type": "must be a string",
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
-    "finite_number": "must be a finite number",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
-    "list_type": "must be a list",
-    "dict_type": "must be an object",
-    "model_type": "must be an object",
-    "model_attributes_type": "must be an object",
-}
-# Such as "Input should be 1" and "List should have at most 3 items after validation, not 4".
-DEMAND = re.compile(r"^[A-Z]\w*( \w+)? should (.*?)( after validation.*)?$")
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -210,10 +191,10 @@ def issue_of(error: Mapping[str, Any]) -> ProblemIssue:
 
 
 def _issue_message(error: Mapping[str, Any]) -> str:
-    message = str(error.get("msg", "is not valid")).removeprefix("Value error, ")
+    message = str(error.get("msg", "is not valid"))
     if error.get("type") == "union_tag_invalid":
         return f"type: must be one of {message.rpartition('expected tags: ')[2]}"
-    return ISSUE_MESSAGES.get(error.get("type", "")) or DEMAND.sub(r"must \2", message)
+    return field_message(str(error.get("type")), message)
 
 
 def body_of(problem: Problem, family: Family) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from functools import partial
 from pydantic import ValidationError
 
 from framekiln.kit.errors import InvalidInput
+from framekiln.kit.field_messages import field_message
 from framekiln.kit.lazy_log import LazyLogger
 from framekiln.settings import Settings
 
@@ -34,7 +35,10 @@ def read_settings() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        problems = (f"{_place(problem['loc'])}: {problem['msg']}" for problem in error.errors())
+        problems = (
+            f"{_place(each['loc'])}: {field_message(each['type'], each['msg'])}"
+            for each in error.errors()
+        )
         raise InvalidSetting("; ".join(problems)) from error
 
 

@@ -94,11 +94,14 @@ class ErrorReportingGroup(TyperGroup):
 def _error_lines(error: FramekilnError) -> list[str]:
     """Return one line for each issue of an error, or its message."""
     issues = error.details.get("issues")
-    if not isinstance(issues, list) or len(issues) < 2:
+    if not isinstance(issues, list) or not issues:
         return [error.message]
+    hints = [f": {issue['hint']}" if issue.get("hint") else "" for issue in issues]
+    if len(issues) == 1:
+        return [error.message + hints[0]]
     return [
-        f"{issue['path']}: {issue['message']}" + (f". {issue['hint']}" if "hint" in issue else "")
-        for issue in issues
+        f"{issue['path']}: {issue['message']}{hint}"
+        for issue, hint in zip(issues, hints, strict=True)
     ]
 
 
@@ -107,7 +110,7 @@ def _usage_problem(error: typer.TyperException) -> str:
     options: Sequence[str] = getattr(error, "possibilities", None) or ()
     if options:
         return f"{error.message}. Did you mean {' or '.join(options)}?"
-    message = " ".join(error.format_message().split())
+    message = " ".join(error.format_message().split()).replace(": Input should ", ": must ")
     return message if message.endswith((".", "?")) else f"{message}."
 
 

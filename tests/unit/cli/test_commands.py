@@ -81,7 +81,7 @@ def test_with_json_an_error_is_json() -> None:
         (("rendr",), "No such command 'rendr'. Did you mean 'render', 'renders'?"),
         (("keys", "creat"), "No such command 'creat'. Did you mean 'create'?"),
         (("keys", "create", "--nam", "x"), "No such option: --nam. Did you mean --name?"),
-        (("jobs", "list", "--limit", "many"), "Invalid value for '--limit': "),
+        (("jobs", "list", "--limit", "many"), "Invalid value for '--limit': must be "),
         (("render",), "Missing argument 'composition'."),
     ],
 )
@@ -269,3 +269,11 @@ def test_children_get_the_database_and_the_render_slots() -> None:
 )
 def test_exit_codes_and_signals_are_described(code: int, words: str) -> None:
     assert describe_exit(code) == words
+
+
+def test_the_hint_of_a_single_issue_is_shown(tmp_path: Path) -> None:
+    config = tmp_path / "film.json"
+    config.write_text('{"layers": [{"type": "text", "txt": {"text": "x"}}]}')
+    result = CliRunner().invoke(framekiln, ["render", str(config), "-o", str(tmp_path / "x.mp4")])
+    expected = "error: layers.0.text: text is missing: did you mean text by txt?\n"
+    assert (result.exit_code, result.stderr) == (1, expected)

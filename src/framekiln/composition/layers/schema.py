@@ -103,13 +103,15 @@ class Field:
                 return name, values[name]
         return self.name, None
 
-    def read(self, values: Mapping[str, object], place: FieldContext) -> Any:
-        """Return the field's value, its default, or `REFUSED`."""
+    def read(self, values: Mapping[str, object], place: FieldContext, names: frozenset[str]) -> Any:
+        """Return the field's value, its default, or `REFUSED`; `names` are those of all fields."""
         name, value = self.find(values)
         if value is not None:
             return self.field_type.read(value, place.child(name))
         if self.is_required:
-            place.child(name).issue("required", f"{name} is missing")
+            near = nearest_name(name, (each for each in values if each not in names))
+            hint = f"did you mean {name} by {near}?" if near else None
+            place.child(name).issue("required", f"{name} is missing", hint)
             return REFUSED
         return self.default
 
@@ -132,7 +134,7 @@ class Schema(Generic[Value]):
             place.issue("type", f"must be an object, not {json_type_name(value)}")
             return REFUSED
         self._warn_of_unknown(value, place)
-        read = {field.attribute: field.read(value, place) for field in self.fields}
+        read = {field.attribute: field.read(value, place, self.names) for field in self.fields}
         if any(found is REFUSED for found in read.values()):
             return REFUSED
         made = self.make(**read, **given)

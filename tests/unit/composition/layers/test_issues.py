@@ -311,6 +311,23 @@ def test_unknown_fields_suggest_known_ones(
     assert (warning.code, warning.hint) == ("unknown_field", hint)
 
 
+@pytest.mark.parametrize(
+    ("layer", "hint"),
+    [
+        ({"type": "text", "txt": {"text": "x"}}, "did you mean text by txt?"),
+        ({"type": "text", "name": "test"}, None),
+        ({"type": "text"}, None),
+    ],
+)
+def test_a_missing_field_suggests_the_unknown_one_that_is_like_it(
+    layer: dict[str, Any], hint: str | None
+) -> None:
+    with pytest.raises(InvalidConfig) as refused:
+        read_config(config_of(layer, duration=1))
+    (issue,) = refused.value.issues
+    assert (issue.path, issue.code, issue.hint) == ("layers.0.text", "required", hint)
+
+
 def test_suggestions_are_made_only_for_warnings_that_are_shown() -> None:
     unknown = {f"unknown_field_{number}": 1 for number in range(300)}
     layers = [text(id=f"t{number}", **unknown) for number in range(400)]
