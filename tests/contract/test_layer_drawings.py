@@ -30,6 +30,7 @@ from tests.support.layer_media import (
     rect,
     video,
 )
+from tests.support.layer_oracle import keyframes
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
 from tests.support.looks import decode_frames, measure_file
 from tests.support.lottie_archives import image_animation, lottie_archive, red_image
@@ -208,6 +209,22 @@ class TestDrawnByChromium:
         ground = (255, 0, 255) if is_transparent else (255, 255, 255)
         assert is_near(picture, (145, 60), ground)
         assert is_near(picture, (70, 95), ground)
+
+    def test_a_page_that_grows_is_drawn_at_its_largest_size(
+        self, browser: Browser, assets: LocalAssets
+    ) -> None:
+        styles = "body{height:100px;background:linear-gradient(90deg,#f00 50%,#00f 50%)}"
+        layer = {
+            "type": "html",
+            "html": {"page": {"body": "", "styles": styles}},
+            "size": {"width": 20, "height": 100},
+            "transitions": keyframes("width", (0, 20), (1, 200)),
+        }
+        with open_layer_film(config_of(layer), browser, assets) as film:
+            for number, middle in ((0, 10), (30, 100)):
+                picture = film.frame(number)
+                assert is_near(picture, (middle - 4, 50), (255, 0, 0))
+                assert is_near(picture, (middle + 3, 50), (0, 0, 255))
 
     def test_a_lottie_animation_moves_with_time(
         self, browser: Browser, assets: LocalAssets

@@ -125,10 +125,12 @@ class PainterContext:
         fetched = None
         if html.url is not None:
             fetched = self.assets.fetch(html.url).path.read_text("utf-8", "replace")
-        state = next(sampled_states(layer))
+        # A page is laid out once, at the largest size of its box.
+        boxes = [(state.width, state.height) for state in sampled_states(layer)]
+        width, height = (max(1, round(max(sides))) for sides in zip(*boxes, strict=True))
         return LayerPage(
             document=html_document(html, fetched, head=self.head_css),
-            size=FrameSize(max(1, round(state.width)), max(1, round(state.height))),
+            size=FrameSize(width, height),
             fps=layer.fps,
             is_transparent=html.has_transparent_background,
             prepare="" if html.selector is None else isolate_script(html.selector),
