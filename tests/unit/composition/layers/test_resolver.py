@@ -402,6 +402,9 @@ ADVICE: list[tuple[dict[str, Any], str]] = [
         ),
         "outside_layer",
     ),
+    (text(size={"crop": {"left": 0.5}}), "no_effect"),
+    (text(transitions=[{"type": "volume", "options": {"time": 0, "value": 0}}]), "no_effect"),
+    (text(transitions=[{"type": "width", "options": {"time": 0, "value": 9}}]), "no_effect"),
 ]
 
 
