@@ -199,6 +199,13 @@ class ImageSource(Closeable):
     def _seek(self, number: int) -> Pixels:
         check_cancelled()
         self._image.seek(self._first + number)
-        # Images with high bit depth or a palette become 8-bit here.
-        turned = ImageOps.exif_transpose(self._image).convert("RGBA")
+        # Images with a palette become 8-bit here.
+        turned = _in_8_bits(ImageOps.exif_transpose(self._image)).convert("RGBA")
         return np.asarray(turned, np.uint8)
+
+
+def _in_8_bits(image: Image.Image) -> Image.Image:
+    """Scale greys of 16 bits, which Pillow clips when it converts them."""
+    if not image.mode.startswith("I"):
+        return image
+    return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
