@@ -57,14 +57,17 @@ def masked(picture: Picture, mask: Plane) -> Picture:
 def chroma_keyed(
     picture: Picture, colour: YuvColour, *, similarity: float, blend: float
 ) -> Picture:
-    """Return an opaque picture with one colour keyed out, by its chroma only, not its luma.
+    """Return a picture with one colour keyed out, by its chroma only, not its luma.
 
     Both numbers are 0 to 1 of the largest distance: within `similarity` a pixel is transparent, and
     over the next `blend` it becomes opaque again.
     """
-    du = picture.u.astype(np.float32) - colour.u
-    dv = picture.v.astype(np.float32) - colour.v
-    distance = np.sqrt(du * du + dv * dv) / 224
+    # Premultiplied: where something shows through, chroma and its distances are smaller.
+    alpha = np.full_like(picture.u, 255) if picture.chroma_alpha is None else picture.chroma_alpha
+    opaque = np.maximum(alpha, 1).astype(np.float32) / 255
+    du = picture.u.astype(np.float32) - colour.u * opaque
+    dv = picture.v.astype(np.float32) - colour.v * opaque
+    distance = np.sqrt(du * du + dv * dv) / (224 * opaque)
     cover = np.clip((distance - similarity) / max(blend, 1e-6), 0, 1)
     half = np.rint(cover * 255).astype(np.uint8)
     size = (picture.width_px, picture.height_px)

@@ -240,14 +240,15 @@ class TestMasks:
         corner = 100 - np.pi * 100 / 4
         assert mask.astype(np.float64).sum() / 255 == pytest.approx(800 - 4 * corner, rel=0.01)
 
-    def test_chroma_key_removes_only_the_keyed_colour(self) -> None:
-        pixels = np.zeros((16, 32, 4), np.uint8)
-        pixels[:, :16] = (0, 255, 0, 255)
-        pixels[:, 16:] = (200, 40, 40, 255)
+    @pytest.mark.parametrize("opaque", [255, 128, 60])
+    def test_chroma_key_removes_only_the_keyed_colour(self, opaque: int) -> None:
+        pixels = np.full((16, 32, 4), opaque, np.uint8)
+        pixels[:, :16, :3] = (0, 255, 0)
+        pixels[:, 16:, :3] = (255, 255, 255)
         key = YuvColour.of_rgb(0, 255, 0)
         picture = chroma_keyed(picture_of_rgba(pixels), key, similarity=0.2, blend=0.1)
         assert picture.alpha is not None
-        assert (picture.alpha[8, 4], picture.alpha[8, 28]) == (0, 255)
+        assert (picture.alpha[8, 4], picture.alpha[8, 28]) == (0, opaque)
 
     def test_masks_hide_and_flips_mirror(self) -> None:
         picture = masked(solid(255, 0, 0), rounded_mask(16, 16, 8))
