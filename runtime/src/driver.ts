@@ -5,11 +5,13 @@
  * from: the renderer's clock or a player in a tab.
  */
 
+import { animatedUses } from "./animated_uses.ts";
 import { AnimationDriver } from "./animation.ts";
 import { frameTimeMs, type FrameRate } from "./clock.ts";
 import { asyncWork, TimegroupElement } from "./elements/timegroup.ts";
 import { fitted, followers, timeTree, type TimedElement } from "./elements/timed.ts";
 import type { NativeMedia } from "./native_media.ts";
+import { windowOf } from "./plan.ts";
 import { sizeRoot } from "./root_box.ts";
 import { framesWithin, historyOf } from "./scale_history.ts";
 import { selectorOf } from "./selector.ts";
@@ -63,6 +65,12 @@ export class Driver {
     const spans = animationsOfPage().flatMap(
       (each) => historyOf(each, (target) => clockOf(target) ?? atMs, atMs) ?? [],
     );
+    for (const use of animatedUses()) {
+      const place = timeTree.nearest(use);
+      if (place === null || !isSeen(place)) continue;
+      const { startMs } = windowOf(place, atMs);
+      spans.push({ firstMs: startMs, lastMs: startMs + frameTimeMs(1, rate) });
+    }
     goTo(shownMs);
     return framesWithin(spans, frame, rate);
   }

@@ -5,6 +5,7 @@
  * should be the same, and all of them if that one is not.
  */
 
+import { animatedUses } from "./animated_uses.ts";
 import { BEFORE_END_MS, SMIL } from "./animation.ts";
 import { frameTimeMs, type FrameRate } from "./clock.ts";
 import { timeTree } from "./elements/timed.ts";
@@ -75,8 +76,8 @@ function leftInKeyframes(effect: KeyframeEffect): number {
 
 function mayMoveByItself(): boolean {
   if (document.querySelector(MOVING) !== null || !areReadable(document)) return true;
-  // Their rules and elements are not looked at.
-  if (shadowTrees().length > 0) return true;
+  // Their rules and animations are not looked at.
+  if (shadowTrees().length > 0 || animatedUses().length > 0) return true;
   const all = [...document.querySelectorAll("*")];
   if (all.some(({ localName }) => /^ef-/u.test(localName) && !STILL_ELEMENTS.has(localName))) {
     return true;

@@ -181,6 +181,22 @@ def test_clips_drawings_and_texts_that_hide_and_are_hidden(browser: Browser) -> 
     check(list(likenesses(order(FOUND), browser, every=1)))
 
 
+# Neither a part of a line nor what has no box of its own is moved, and the latter does not fade.
+UNMOVED = """<style>body { margin: 0; background: #134 } p { margin: 9px; font-size: 20px }
+  span { background: #c33; animation: go 1s both } b { display: contents; animation: go 1s both }
+  i { position: absolute; left: 20px; top: 60px; width: 80px; height: 60px; background: #fa0 }
+  i i { animation: fade 1s both } u { position: absolute; left: 200px; top: 60px; width: 60px;
+    height: 60px; background: if(style(--ef-progress > .4): #3c3; else: #c3c) }
+  @keyframes go { to { transform: translateX(90px); opacity: .3 } }
+  @keyframes fade { to { opacity: 0 } }</style>
+<ef-timegroup duration="2s" style="width: 320px; height: 180px; background: #134">
+  <p>A <span>part</span> of a line</p><b><i><i></i></i></b><u></u></ef-timegroup>"""
+
+
+def test_what_cannot_be_moved_stays(browser: Browser) -> None:
+    check(list(likenesses(order(UNMOVED), browser, every=5)))
+
+
 def test_a_random_page_is_filmed_both_ways(browser: Browser, stock: LocalAssets) -> None:
     html = random_page(4007)
     assert html == random_page(4007) != random_page(0)
@@ -294,6 +310,14 @@ OBSTACLES = {
     "animated overflowX": MOVED % "overflow: hidden",
     "contain: paint around": "<div style='contain: paint'>" + MOVED % "translate: 9px",
     "-webkit-box-reflect": "<div style='-webkit-box-reflect: below'>" + MOVED % "opacity: 0",
+    "a copy of what is animated": "<svg><g id=a><g style='animation: move 1s'></g></g>"
+    "<use href=#a /></svg>" + MOVED % "opacity: 0",
+    "an animation in what other elements show": "<svg><linearGradient><stop style='animation: move"
+    " 1s'></stop></linearGradient></svg>" + MOVED % "stop-color: red",
+    "animate: an animation in what other elements show": "<svg><filter><feFlood><animate />"
+    "</feFlood></filter></svg>" + MOVED % "opacity: 0",
+    "a rule follows --ef-progress": "<style>@container style(--ef-progress > .5) { b { top: 0 } }"
+    "</style>" + MOVED % "opacity: 0",
     "a shadow tree": "<div><template shadowrootmode=open>A</template></div>" + MOVED % "opacity: 0",
     "waits for motion": MOVED % "opacity: 0"
     + "<script>document.addEventListener('animationend', () => 0)</script>",
@@ -321,6 +345,21 @@ def test_a_page_that_cannot_be_composed_names_the_reason(
         open_drawing_page(film, browser, plan, FILM_LIMITS),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    "style", ["zoom: 1.5", 'offset-path: path("M9 9 L90 90")', "transform-box: content-box"]
+)
+def test_motion_with_another_geometry_is_filmed(
+    browser: Browser, plan: FilmPlan, style: str
+) -> None:
+    turn = "<style>@keyframes turn { to { rotate: 9deg } }</style>"
+    film = order(f"{turn}<div style='{style}; animation: turn 1s both'>A</div>")
+    with (
+        open_drawing_page(film, browser, plan, FILM_LIMITS) as page,
+        pytest.raises(NotComposable, match=f"it moves with {style.partition(':')[0]}"),
+    ):
+        FrameComposer(page).read(0, 2)
 
 
 def test_only_long_and_large_films_are_composed_automatically(browser: Browser) -> None:

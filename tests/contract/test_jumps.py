@@ -30,8 +30,19 @@ COMPOSITION = f"""<ef-timegroup mode="sequence" style="width: 320px; height: 180
   <ef-timegroup mode="fixed" duration="100ms"></ef-timegroup>
   <ef-timegroup mode="fixed" duration="1s">{PAGE}</ef-timegroup></ef-timegroup>"""
 
+# Scripts cannot reach the animations of what <use> shows: here they begin with the second scene.
+COPIES = """<ef-timegroup mode="sequence" style="width: 320px; height: 180px">
+  <ef-timegroup mode="fixed" duration="110ms"></ef-timegroup>
+  <ef-timegroup mode="fixed" duration="1s"><svg><use href="#a" /></svg></ef-timegroup>
+  </ef-timegroup><svg style="display: none"><symbol id="a">
+  <rect width="50" height="50" class="go"/></symbol></svg>
+  <style>.go { animation: go 1s linear } @keyframes go { to { transform: translateX(150px) } }
+  </style>"""
 
-@pytest.mark.parametrize(("html", "frame"), [(PAGE, 9), (PAGE, 20), (COMPOSITION, 22)])
+
+@pytest.mark.parametrize(
+    ("html", "frame"), [(PAGE, 9), (PAGE, 20), (COMPOSITION, 22), (COPIES, 22)]
+)
 def test_a_frame_that_was_jumped_to_equals_one_after_all_others(
     browser: Browser, html: str, frame: int
 ) -> None:

@@ -101,6 +101,11 @@ def moving_gif() -> str:
         ("<svg><circle r='9'><animate attributeName='r' to='2' dur='3s'/></circle></svg>", False),
         ("<style>p { width: calc(9px * var(--ef-progress, 1)) }</style><p>Follows</p>", False),
         ("<progress></progress>", False),
+        (
+            "<svg style='display: none'><g id=a style='animation: 1s 1s a'></g></svg><svg>"
+            "<use href=#a /></svg><style>@keyframes a { 50% { opacity: 0 } }</style>",
+            False,
+        ),
     ],
 )
 def test_only_what_is_known_to_stay_is_still(

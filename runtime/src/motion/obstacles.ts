@@ -1,5 +1,6 @@
 /** Why a page must be filmed frame by frame: what cannot be drawn once and then moved. */
 
+import { showsAnimation } from "../animated_uses.ts";
 import { timeTree } from "../elements/timed.ts";
 import { selectorOf } from "../selector.ts";
 import { shadowRootOf } from "../shadow_roots.ts";
@@ -13,8 +14,12 @@ import { areReadable, rulesOf } from "./style_rules.ts";
 
 const DRAWS_ITSELF =
   "canvas, video, iframe, object, embed, marquee, ef-surface, ef-motionblur, ef-pan-zoom," +
-  " dialog[open]";
+  " dialog[open], progress:not([value]), [autofocus]";
 export const TIMED_PARTS = "animate, animateTransform, animateMotion, set";
+/** What other drawings, and elements by their styles, show. */
+const SHARED =
+  "linearGradient, radialGradient, pattern, filter, mask, clipPath, marker, symbol, defs";
+const IN_SHARED = "an animation in what other elements show";
 
 /** Where or below what an element is painted is read once. */
 const CHANGES_PAINTING =
@@ -28,6 +33,8 @@ export function pageObstacles(): string[] {
   }
   if (!areReadable(document)) found.push("a style sheet of another origin cannot be read");
   found.push(...unreadableFollowers());
+  const shared = document.querySelector(`:is(${SHARED}) :is(${TIMED_PARTS})`);
+  if (shared !== null) found.push(`${selectorOf(shared)}: ${IN_SHARED}`);
   for (const rule of rulesOf(document)) {
     // Chromium does not list custom properties among those of an animation.
     if (rule instanceof CSSKeyframesRule && /[{;\s]--[\w-]+\s*:/u.test(rule.cssText)) {
@@ -58,6 +65,7 @@ export function elementObstacles(element: Element, style: CSSStyleDeclaration): 
     [hasColumns(element, style), "a background of columns"],
     [style.getPropertyValue("-webkit-box-reflect") !== "none", "-webkit-box-reflect"],
     [element.matches("foreignObject"), "HTML in a drawing"],
+    [element instanceof SVGUseElement && showsAnimation(element), "a copy of what is animated"],
     [element.matches("audio[controls]"), "controls of a player"],
     [element.matches("mfrac, msqrt, mroot"), "lines of a formula"],
     [
@@ -94,6 +102,7 @@ export function animationObstacles(animation: Animation): string[] {
     [hasMotionHandler(animation), "a script waits for its motion"],
     [animation.timeline !== document.timeline, "another timeline"],
     [animation.playbackRate !== 1, "another speed"],
+    [effect.target.closest(SHARED) !== null, IN_SHARED],
     // The canvas in its place has copies of its styles.
     [effect.target instanceof HTMLVideoElement, "animated <video>"],
   ];

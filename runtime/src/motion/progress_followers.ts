@@ -3,12 +3,13 @@
 import { rulesOf } from "./style_rules.ts";
 
 const VARIABLE = "--ef-progress";
+const READS = /(?:var|style)\([^)]*--ef-progress\b/iu;
 
 export function followersOfProgress(): Set<Element> {
-  const written = document.querySelectorAll(`[style*="var(${VARIABLE}"]`);
-  const followers = new Set<Element>(written);
+  const written = [...document.querySelectorAll(`[style*="${VARIABLE}"]`)];
+  const followers = new Set(written.filter((each) => READS.test(each.getAttribute("style") ?? "")));
   for (const rule of rulesOf(document)) {
-    if (!(rule instanceof CSSStyleRule) || !rule.cssText.includes(`var(${VARIABLE}`)) continue;
+    if (!(rule instanceof CSSStyleRule) || !READS.test(rule.cssText)) continue;
     for (const each of matching(elementSelector(rule.selectorText))) followers.add(each);
   }
   return followers;
@@ -17,9 +18,15 @@ export function followersOfProgress(): Set<Element> {
 /** Rules that follow it in a way that names no element. */
 export function unreadableFollowers(): string[] {
   return [...rulesOf(document)]
-    .filter((rule) => !(rule instanceof CSSStyleRule || rule instanceof CSSGroupingRule))
-    .filter((rule) => rule.cssText.includes(`var(${VARIABLE}`))
+    .filter((rule) => !(rule instanceof CSSStyleRule))
+    .filter((rule) => READS.test(conditionOf(rule) ?? rule.cssText))
     .map((rule) => `a rule follows ${VARIABLE}: ${rule.cssText.slice(0, 40)}`);
+}
+
+/** Of a rule with others in it, which are read one by one. */
+function conditionOf(rule: CSSRule): string | null {
+  if (!(rule instanceof CSSGroupingRule)) return null;
+  return rule instanceof CSSConditionRule ? rule.conditionText : "";
 }
 
 /** A pseudo-element is drawn with the element it belongs to. */
