@@ -12,6 +12,7 @@ from typing import Any
 
 import av
 import pytest
+from PIL import Image
 
 from framekiln.files.streams.assembly import assemble_video
 from framekiln.media.isobmff.index import index_of_tracks, read_init_bytes, read_segment_bytes
@@ -20,7 +21,7 @@ from framekiln.media.tracks.progress import WorkProgress
 from framekiln.media.tracks.split import ProcessedVideo, process_video, split_task, track_path
 from tests.support import unusual_clips
 from tests.support.clips import Clip, make_clip
-from tests.support.frame_codes import read_frame_code
+from tests.support.frame_codes import draw_frame_code, read_frame_code
 from tests.support.looks import decode_frames, measure_file
 from tests.support.sounds import av_offset_ms, beep_times
 from tests.support.unusual_clips import ClipCoding, ClipPart, make_pictures, mux_parts
@@ -266,6 +267,22 @@ def test_other_video_is_encoded_with_the_same_times(
         assert [read_frame_code(frame.rgb) for frame in frames] == list(range(48))
     check_index(made)
     check_progress(made)
+
+
+def test_the_last_frame_of_an_encoded_track_lasts_as_long_as_in_its_source(
+    tmp_path: Path, split: Callable[[Path], SplitResult]
+) -> None:
+    """It was as long as the frame that was decoded before it."""
+    frames = [Image.fromarray(draw_frame_code(n, 160, 120)) for n in range(6)]
+    durations_ms = [100, 200, 300, 100, 500, 1000]
+    path = tmp_path / "a.gif"
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=durations_ms)
+    made = split(path)
+    assert [made.video.duration_ms, made.video.tracks[0].duration_ms] == [2200, 2200]
+    for track_id in (1, -1):
+        entry, decoded = made.index[str(track_id)], decode_frames(made.path(track_id))
+        assert Fraction(entry["duration"], entry["timescale"]) == Fraction(22, 10)
+        assert [read_frame_code(frame.rgb) for frame in decoded] == list(range(6))
 
 
 def test_video_with_distant_keyframes_is_encoded(

@@ -109,7 +109,11 @@ def encode_video_tracks(
 
 
 class _Encoder(Closeable):
-    """One track while it is encoded."""
+    """One track while it is encoded.
+
+    A frame is encoded when the next one comes. The last becomes a keyframe, so that it is decoded
+    last and its packet tells the track's end: other packets last until the next one is decoded.
+    """
 
     def __init__(
         self, order: VideoTrackSpec, source: VideoTrackSource, tick_s: Fraction, first: VideoFrame
@@ -117,6 +121,7 @@ class _Encoder(Closeable):
         self._order, self._tick_s = order, tick_s
         self._conversion = _conversion_for(order, first)
         self._next_key_s: Fraction | None = None
+        self._waiting: VideoFrame | None = None
         self._container: OutputContainer = open_video_track(
             order.out, clock_hz(tick_s), fragment_s=order.fragment_s
         )
@@ -127,22 +132,31 @@ class _Encoder(Closeable):
         self._stream = stream
 
     def write(self, frame: VideoFrame) -> None:
-        """Encode one frame at its time."""
-        picture = self._conversion.to_opaque(frame)
-        picture.pts, picture.time_base = frame.pts, self._tick_s
-        picture.pict_type = self._type_for((frame.pts or 0) * self._tick_s)
-        self._mux(self._stream.encode(picture))
+        """Add the next frame."""
+        if self._waiting is not None:
+            self._encode(self._waiting, self._type_for((self._waiting.pts or 0) * self._tick_s))
+        self._waiting = frame
 
     def finish(self) -> None:
-        """Flush the encoder."""
+        """Encode the last frame, and flush the encoder."""
+        assert self._waiting is not None, "a track has a frame"
+        self._encode(self._waiting, PictureType.I)
         self._mux(self._stream.encode(None))
 
     def close(self) -> None:
         """Write the rest of the file."""
         self._container.close()
 
+    def _encode(self, frame: VideoFrame, pict_type: PictureType) -> None:
+        picture = self._conversion.to_opaque(frame)
+        picture.pts, picture.time_base = frame.pts, self._tick_s
+        picture.pict_type = pict_type
+        self._mux(self._stream.encode(picture))
+
     def _mux(self, packets: "list[Packet[Any]]") -> None:
         for packet in packets:
+            if self._waiting is not None and packet.pts == self._waiting.pts:
+                packet.duration = self._waiting.duration or packet.duration
             self._container.mux_one(packet)
 
     def _type_for(self, time_s: Fraction) -> PictureType:
