@@ -70,11 +70,15 @@ async def blob_response(  # noqa: PLR0913 - each is one header of the answer
     filename: str,
     etag: str,
     last_modified: datetime,
+    missing: str = "the content no longer exists",
 ) -> Response:
-    """Answer GET or HEAD with the blob at `key`; `etag` is any text that changes with the bytes."""
+    """Answer GET or HEAD with the blob at `key`; `etag` is any text that changes with the bytes.
+
+    Where there is no blob, the error says `missing`.
+    """
     info = await blobs.info(key)
     if info is None:
-        raise ContentMissing("the content no longer exists")
+        raise ContentMissing(missing)
     validators = Validators(
         etag=f'"{quote(etag, safe="")}"',
         last_modified=last_modified.astimezone(UTC).replace(microsecond=0),

@@ -409,11 +409,15 @@ async def test_an_image_has_no_index_thumbnails_or_tracks(
     for ask, code in (
         ("/index", "content_not_found"),
         ("/thumbnails.jpg", "content_not_found"),
+        ("/waveform.json", "content_not_found"),
+        ("/frames/0.jpg", "content_not_found"),
         ("/tracks/1", "track_not_found"),
         ("/tracks/x", "track_not_found"),
     ):
         answer = await app.client.get(f"{FILES}/{found['id']}{ask}")
         assert (answer.status_code, answer.json()["error"]) == (404, code)
+        # It never was there.
+        assert "no longer" not in answer.json()["message"]
     files = app.services.files
     file = await files.get(await organization_of(app), FileId(UUID(found["id"])))
     await files.fetch_source(file, tmp_path / "copy")

@@ -85,7 +85,10 @@ async def get_content(request: Request, reader: MediaReader, file_id: str) -> Re
 async def get_index(request: Request, reader: MediaReader, file_id: str) -> Response:
     """Send the fragment index."""
     file = await _readable(request, reader, file_id)
-    return await _send(request, file, file.index_key, media_type="application/json")
+    missing = f"file {file.id} has no index: only videos have one"
+    return await _send(
+        request, file, file.index_key, media_type="application/json", missing=missing
+    )
 
 
 async def get_track(
@@ -96,21 +99,24 @@ async def get_track(
     file = await _readable(request, reader, file_id)
     track = await services_of(request).files.complete_track(file, number)
     key = track_key(file.organization_id, file.id, number)
-    return await _send(request, file, key, media_type=f"{track.type}/mp4")
+    missing = f"track {number} of file {file.id} no longer exists"
+    return await _send(request, file, key, media_type=f"{track.type}/mp4", missing=missing)
 
 
 async def get_thumbnails(request: Request, reader: MediaReader, file_id: str) -> Response:
     """Send the thumbnail sheet of a video."""
     file = await _readable(request, reader, file_id)
     key = thumbnails_key(file.organization_id, file.id)
-    return await _send(request, file, key, media_type="image/jpeg")
+    missing = f"file {file.id} has no thumbnails: they are made of uploaded video"
+    return await _send(request, file, key, media_type="image/jpeg", missing=missing)
 
 
 async def get_waveform(request: Request, reader: MediaReader, file_id: str) -> Response:
     """Send the waveform of a video's sound."""
     file = await _readable(request, reader, file_id)
     key = waveform_key(file.organization_id, file.id)
-    return await _send(request, file, key, media_type="application/json")
+    missing = f"file {file.id} has no waveform: it is made of uploaded audio"
+    return await _send(request, file, key, media_type="application/json", missing=missing)
 
 
 for _path, _endpoint, _answers, _summary in (
@@ -155,10 +161,13 @@ async def _readable(request: Request, reader: Reader, file_id: str) -> File:
 
 async def _send_source(request: Request, file: File) -> Response:
     key = source_key(file.organization_id, file.id)
-    return await _send(request, file, key, media_type=file.media_type or UNKNOWN)
+    missing = f"file {file.id} has no original: it was uploaded as tracks"
+    return await _send(request, file, key, media_type=file.media_type or UNKNOWN, missing=missing)
 
 
-async def _send(request: Request, file: File, key: str, *, media_type: str) -> Response:
+async def _send(
+    request: Request, file: File, key: str, *, media_type: str, missing: str
+) -> Response:
     assert file.status is FileStatus.READY
     assert file.completed_at is not None
     name = key.rsplit("/", 1)[-1]
@@ -171,6 +180,7 @@ async def _send(request: Request, file: File, key: str, *, media_type: str) -> R
         # A file that is processed again has another time.
         etag=f"{file.id}-{name}-{file.completed_at.timestamp():.6f}",
         last_modified=file.completed_at,
+        missing=missing,
     )
     if media_type == "image/svg+xml" or media_type.startswith("text/"):
         response.headers["Content-Security-Policy"] = SANDBOX

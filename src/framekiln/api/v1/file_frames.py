@@ -63,6 +63,7 @@ async def get_frame(request: Request, reader: MediaReader, file_id: str, at_ms: 
         filename=f"{at_ms}.jpg",
         etag=f"{file.id}-frame-{at_ms}-{file.completed_at}",
         last_modified=file.completed_at or file.created_at,
+        missing=f"no sample_frames step has sampled file {file.id} at {int(at_ms)} ms",
     )
 
 
