@@ -51,11 +51,12 @@ async def test_renders_are_listed_without_those_of_videos(app: AppHarness) -> No
 
 
 @pytest.mark.parametrize("path", [FILES, RENDERS])
-@pytest.mark.parametrize("place", ["7", "2026-01-01 x", "yesterday 7"])
+@pytest.mark.parametrize("place", ["7", "2026-01-01 x", "yesterday 7", ""])
 async def test_cursors_of_others_are_refused(app: AppHarness, path: str, place: str) -> None:
     cursor = base64.urlsafe_b64encode(place.encode()).decode()
     answer = await app.client.get(path, params={"cursor": cursor})
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+    assert "send next_cursor of the previous page" in answer.json()["message"]
     assert (await app.client.get(path, params={"colour": "red"})).status_code == 400
 
 

@@ -7,11 +7,10 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 
 from framekiln.api.v1.file_bodies import FileRecord
-from framekiln.api.v1.pages import ListQuery, read_cursor
+from framekiln.api.v1.pages import ListQuery, foreign_cursor, read_cursor
 from framekiln.api.v1.render_bodies import RenderInfo
 from framekiln.db.newest_rows import NewestPage, RowPosition
 from framekiln.files.model import File, FileStatus, FileType
-from framekiln.kit.errors import InvalidInput
 from framekiln.kit.ids import parse_uuid
 from framekiln.renders.model import Render, RenderStatus
 
@@ -80,7 +79,5 @@ def _position(cursor: str | None) -> RowPosition | None:
     except ValueError:
         created_at = None
     if row_id is None or created_at is None or created_at.tzinfo is None:
-        raise InvalidInput(
-            "cursor is not one of ours: send next_cursor of the previous page", field="cursor"
-        )
+        raise foreign_cursor()
     return RowPosition(created_at, row_id)

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Final, TypeVar
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from framekiln.pipelines.errors import invalid_request
+from framekiln.kit.errors import InvalidInput
 from framekiln.pipelines.model.pipeline import PageRequest
-from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
+from framekiln.pipelines.schema.issues import IssueCode
 
 Item = TypeVar("Item")
 
@@ -49,6 +49,13 @@ class ListQuery(BaseModel):
 PageParameters = Annotated[ListQuery, Query()]
 
 
+def foreign_cursor() -> InvalidInput:
+    """Return the error for a cursor that no page has returned."""
+    message = "cursor is not one of ours: send next_cursor of the previous page"
+    issue = {"path": "cursor", "code": str(IssueCode.PATTERN), "message": message}
+    return InvalidInput(message, field="cursor", issues=[issue])
+
+
 def read_cursor(cursor: str | None) -> str | None:
     """Return the text in a cursor, or raise."""
     if cursor is None:
@@ -58,7 +65,7 @@ def read_cursor(cursor: str | None) -> str | None:
     except (binascii.Error, UnicodeError, ValueError):
         place = ""
     if not place or write_cursor(place) != cursor:
-        raise invalid_request([ValidationIssue("cursor", IssueCode.PATTERN)])
+        raise foreign_cursor()
     return place
 
 
@@ -68,7 +75,7 @@ def read_position(cursor: str | None) -> int | None:
     if place is None:
         return None
     if not place.removeprefix("-").isdecimal() or len(place) > 18:
-        raise invalid_request([ValidationIssue("cursor", IssueCode.PATTERN)])
+        raise foreign_cursor()
     return int(place)
 
 
