@@ -66,12 +66,19 @@ def _error_body(answer: httpx.Response) -> Json:
 
 
 def _issues(raw: Json) -> str:
-    """Return all issues of a request, if the service lists them."""
+    """Return all issues of a request, if the service lists them.
+
+    Those of pipelines have only codes; the message of the response is about the first.
+    """
     found = raw.get("issues")
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         return ""
+    words = [each.get("hint") or each.get("message") for each in found]
+    if words == [None]:
+        return ""
     return "; ".join(
-        f"{each.get('path') or 'body'}: {each.get('hint') or each.get('code')}" for each in found
+        f"{each.get('path') or 'body'}: {said or each.get('code')}"
+        for each, said in zip(found, words, strict=True)
     )
 
 

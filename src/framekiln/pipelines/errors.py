@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from framekiln.kit.errors import CompositionFailed, Conflict, FramekilnError, InvalidInput, NotFound
-from framekiln.pipelines.schema.issues import ValidationIssue
+from framekiln.pipelines.schema.issues import ISSUE_WORDS, ValidationIssue
 
 InvalidInputT = TypeVar("InvalidInputT", bound=InvalidInput)
 
@@ -160,9 +160,11 @@ class StepTypeUnavailable(FramekilnError):
     code = "step_type_unavailable"
 
 
-def invalid_request(issues: Iterable[ValidationIssue]) -> InvalidInput:
-    """Return the error for a request body with these issues."""
-    return _with_issues(InvalidInput, issues, what="the request")
+def invalid_request(
+    issues: Iterable[ValidationIssue], *, reason: str | None = None
+) -> InvalidInput:
+    """Return the error for a request body with these issues; `reason` says more of the first."""
+    return _with_issues(InvalidInput, issues, what="the request", reason=reason)
 
 
 def invalid_definition(issues: Iterable[ValidationIssue]) -> InvalidDefinition:
@@ -171,10 +173,14 @@ def invalid_definition(issues: Iterable[ValidationIssue]) -> InvalidDefinition:
 
 
 def _with_issues(
-    kind: type[InvalidInputT], issues: Iterable[ValidationIssue], *, what: str
+    kind: type[InvalidInputT],
+    issues: Iterable[ValidationIssue],
+    *,
+    what: str,
+    reason: str | None = None,
 ) -> InvalidInputT:
-    listed = [{"path": issue.path, "code": str(issue.code)} for issue in issues]
-    first = listed[0]
-    more = f" (and {len(listed) - 1} more)" if len(listed) > 1 else ""
-    message = f"{first['path'] or what}: {first['code']}{more}"
-    return kind(message, issues=listed)
+    found = list(issues)
+    first = found[0]
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    message = f"{first.path or what}: {reason or ISSUE_WORDS[first.code]}{more}"
+    return kind(message, issues=[{"path": each.path, "code": str(each.code)} for each in found])

@@ -298,6 +298,13 @@ class TestEndpoints:
     ) -> None:
         answer = await pipelines.post("pipeline-endpoints", {**ENDPOINT, **change})
         assert issues(answer) == {(path, code)}
+        assert answer.json()["message"].startswith(f"{path}: ")
+
+    async def test_the_reason_why_a_url_is_refused_is_in_the_message(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        answer = await pipelines.post("pipeline-endpoints", {**ENDPOINT, "url": "http://1.1.1.1/"})
+        assert "use https instead of http" in answer.json()["message"]
 
     async def test_archived_endpoints_are_listed_only_on_demand(
         self, pipelines: PipelineHarness

@@ -188,6 +188,20 @@ def test_outputs_and_metadata_of_a_file_are_ordered() -> None:
     assert service.lines == [f"GET {API}/files/f/metadata", f"GET {API}/files/f/metadata/look"]
 
 
+def test_a_single_issue_without_words_has_those_of_the_response() -> None:
+    issues = [{"path": "url", "code": "not_allowed"}]
+    answer = {"error": "invalid_request", "message": "url: use https", "issues": issues}
+    with pytest.raises(ServiceRefused, match=r"^url: use https \(422\)$"):
+        ScriptedService((422, answer)).client.endpoints.create("http://a.example/")
+
+
+def test_issues_are_shown_with_their_messages() -> None:
+    issues = [{"path": "fps", "code": "out_of_range", "message": "must be at least 1"}]
+    answer = {"error": "invalid_request", "message": "fps: no", "issues": issues}
+    with pytest.raises(ServiceRefused, match=r"^fps: must be at least 1 \(400\)$"):
+        ScriptedService((400, answer)).client.renders.create(html="", fps=0)
+
+
 def test_every_issue_is_in_the_message() -> None:
     issues = [{"path": "steps.a.type", "code": "unknown"}, {"path": "", "code": "type"}]
     answer = {"error": "invalid_definition", "message": "and one more", "issues": issues}

@@ -22,7 +22,7 @@ from framekiln.pipelines.errors import InvalidOutput
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.outputs.validation import check_output
 from framekiln.pipelines.scheduling.attempts import MAX_RETRY_AFTER_S
-from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
+from framekiln.pipelines.schema.issues import ISSUE_WORDS, IssueCode, ValidationIssue
 
 MAX_RESPONSE_BYTES: Final = 4 << 20
 """Limit of a response body with its white space; stored outputs have a limit of their own."""
@@ -87,7 +87,9 @@ def result_of_body(content: bytes, rules: OutputRules) -> FinalResult:
 
 def invalid_output(issues: list[ValidationIssue]) -> AttemptFailed:
     """Return the failure for an output with these issues; a retry would not help."""
-    shown = ", ".join(f"{each.path or 'output'}: {each.code}" for each in issues[:_SHOWN_ISSUES])
+    shown = ", ".join(
+        f"{each.path or 'output'}: {ISSUE_WORDS[each.code]}" for each in issues[:_SHOWN_ISSUES]
+    )
     more = f" and {len(issues) - _SHOWN_ISSUES} more" if len(issues) > _SHOWN_ISSUES else ""
     reason = f"the output of the endpoint is invalid: {shown}{more}"
     return AttemptFailed(Failure(InvalidOutput.code, reason), issues=tuple(issues))

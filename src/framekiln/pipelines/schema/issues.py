@@ -65,6 +65,32 @@ class IssueCode(StrEnum):
     NOT_INCREASING = "not_increasing"
 
 
+ISSUE_WORDS = {
+    IssueCode.TYPE: "has the wrong type",
+    IssueCode.REQUIRED: "is missing",
+    IssueCode.UNKNOWN_FIELD: "is not a field here",
+    IssueCode.NOT_ALLOWED: "is not allowed here",
+    IssueCode.OUT_OF_RANGE: "is out of range",
+    IssueCode.PATTERN: "does not have the required form",
+    IssueCode.TOO_LONG: "is too long",
+    IssueCode.EMPTY: "is empty",
+    IssueCode.TOO_MANY: "has too many items",
+    IssueCode.TOO_DEEP: "is nested too deeply",
+    IssueCode.TOO_LARGE: "has too many bytes",
+    IssueCode.DUPLICATE: "is there twice",
+    IssueCode.UNKNOWN_TYPE: "is not a step type",
+    IssueCode.UNKNOWN_STEP: "is not a step of the definition",
+    IssueCode.UNKNOWN_OPERATOR: "is not an operator",
+    IssueCode.UNKNOWN_VALUE: "is not one of the allowed values",
+    IssueCode.UNKNOWN_TRACK: "is not a track of the file",
+    IssueCode.CYCLE: "leads back to its own step",
+    IssueCode.NOT_UPSTREAM: "is of no step that this one needs",
+    IssueCode.AMBIGUOUS: "could mean more than one step",
+    IssueCode.NOT_INCREASING: "is not later than the one before",
+}
+"""What messages say of an issue after its path."""
+
+
 @dataclass(frozen=True, order=True)
 class ValidationIssue:
     """One thing that is wrong."""

@@ -33,7 +33,8 @@ class Endpoints:
         try:
             await self._fetcher.check(request.url, within_s=_DNS_TIMEOUT_S)
         except FetchRefused as error:
-            raise invalid_request([ValidationIssue("url", IssueCode.NOT_ALLOWED)]) from error
+            issue = ValidationIssue("url", IssueCode.NOT_ALLOWED)
+            raise invalid_request([issue], reason=error.message) from error
         endpoint = Endpoint(
             id=EndpointId(new_uuid()),
             position=0,

@@ -237,7 +237,7 @@ async def lock_files(
         if found[file_id] is not FileType.VIDEO
     ]
     if issues:
-        raise invalid_request(issues)
+        raise invalid_request(issues, reason="the file is not a video")
 
 
 def _describe_missing(missing: Sequence[str], count: int) -> str:
