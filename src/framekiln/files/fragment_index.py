@@ -68,16 +68,22 @@ def bytes_needed(entry: Mapping[str, Any]) -> int:
 
 
 def index_facts(index: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the picture size and the duration of the tracks."""
+    """Return the picture size and the end of the longest track."""
     shown = [entry for key, entry in index.items() if key != _SCRUB] or list(index.values())
     pictures = [entry for entry in shown if entry["type"] == "video"]
-    lengths_ms = [Fraction(entry["duration"]) * 1000 / entry["timescale"] for entry in shown]
+    ends_ms = [_end(entry) * Fraction(1000, entry["timescale"]) for entry in shown]
     first: dict[str, Any] = min(pictures, key=lambda entry: entry["track"], default={})
     return {
         "width": first.get("width"),
         "height": first.get("height"),
-        "duration_ms": round(max(lengths_ms)),
+        "duration_ms": round(max(ends_ms)),
     }
+
+
+def _end(entry: Mapping[str, Any]) -> int:
+    """Return when a track ends; its duration counts from its start, which may be late."""
+    start = entry["segments"][0]["cts"] if entry["segments"] else 0
+    return int(max(0, start) + entry["duration"])
 
 
 def _parse(raw: bytes) -> Any:

@@ -33,6 +33,12 @@ def test_a_valid_index_is_unchanged() -> None:
     assert index_facts(index) == {"width": 320, "height": 240, "duration_ms": 4000}
 
 
+def test_a_late_track_ends_later_than_it_is_long() -> None:
+    late = {"cts": 120_000, "dts": 0, "duration": 96_000, "offset": 100, "size": 400}
+    index = {"1": entry(1, segments=[late]), "2": entry(2)}
+    assert index_facts(index)["duration_ms"] == 4500
+
+
 def test_a_scrub_track_that_was_not_uploaded_is_dropped() -> None:
     index = {"-1": entry(-1), "2": entry(2)}
     assert set(check_index(json.dumps(index).encode(), SIZES)) == {"2"}
