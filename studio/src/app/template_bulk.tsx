@@ -11,14 +11,14 @@ import { goTo, pathTo } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
 import { Facts, Field, Link, Page, ProblemNote, Show, Status } from "../ui/parts.tsx";
 
-const MAX_TABLE_BYTES = 32 << 20;
+const MAX_TABLE_BYTES = 16 << 20;
 
 export function BulkForm({ id, version }: { id: string; version: number }): JSX.Element {
   const { problem, isRunning, run } = useAction();
   const [issues, setIssues] = useState<readonly string[]>([]);
   const send = async (file: File): Promise<void> => {
     setIssues([]);
-    if (file.size > MAX_TABLE_BYTES) throw new Error("A table may have at most 32 MiB.");
+    if (file.size > MAX_TABLE_BYTES) throw new Error("A table may have at most 16 MiB.");
     const type = file.name.endsWith(".csv")
       ? "text/csv"
       : file.name.endsWith(".jsonl")
