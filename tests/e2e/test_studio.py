@@ -210,7 +210,7 @@ def test_a_table_with_a_wrong_row_is_refused_and_a_right_one_makes_videos(
         studio.open(f"/studio/templates/{template['id']}")
         edit_the_template(studio, account, template["id"])
         choose_file(studio, "rows.csv", f"name\nAda\n{'x' * 31}\n".encode())
-        studio.wait_text("row 2: name: name must be at most 30")
+        studio.wait_text("row 2: name: name must have at most 30 characters")
         choose_file(studio, "rows.csv", b"name\nAda\nGrace\n")
         studio.wait_text("complete: 100 % of 2 rows")
         studio.wait("document.querySelectorAll('[aria-label=Rows] .status.good').length === 2")

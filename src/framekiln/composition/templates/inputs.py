@@ -98,9 +98,8 @@ def _check_one(
         if not _runs(rule, subject, names, with_presence=with_presence):
             continue
         if not rule.rule_type.check(subject, rule.arguments):
-            failed.append(
-                ConfigFinding(path, rule.rule_type.code, f"{subject.path} {rule.message}")
-            )
+            message = f"{subject.path} {rule.message_about(subject)}"
+            failed.append(ConfigFinding(path, rule.rule_type.code, message))
             if "bail" in names or rule.rule_type.is_presence:
                 break
     if failed or not subject.is_filled:

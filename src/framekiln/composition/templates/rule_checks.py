@@ -4,7 +4,7 @@ import ipaddress
 import json
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from fractions import Fraction
 from typing import Any, Final
 
@@ -125,8 +125,30 @@ def is_date(subject: RuleSubject, _words: Words) -> bool:
 
 def has_date_format(subject: RuleSubject, words: Words) -> bool:
     """A date in a format such as Y-m-d H:i:s."""
-    pattern = "".join(_DATE_PARTS.get(letter, re.escape(letter)) for letter in words[0])
-    return isinstance(subject.value, str) and re.fullmatch(pattern, subject.value) is not None
+    letters = words[0]
+    pattern = "".join(
+        f"({_DATE_PARTS[each]})" if each in _DATE_PARTS else re.escape(each) for each in letters
+    )
+    found = re.fullmatch(pattern, subject.value) if isinstance(subject.value, str) else None
+    if found is None:
+        return False
+    parts = dict(
+        zip((each for each in letters if each in _DATE_PARTS), found.groups(), strict=True)
+    )
+    return _is_day(parts)
+
+
+def _is_day(parts: Mapping[str, str]) -> bool:
+    """Say whether the month has the day; a format without a year may mean a leap year."""
+    month, day = parts.get("m") or parts.get("n"), parts.get("d") or parts.get("j")
+    if month is None or day is None:
+        return True
+    year = parts.get("Y") or f"20{parts.get('y', '00')}"
+    try:
+        date(int(year), int(month), int(day))
+    except ValueError:
+        return False
+    return True
 
 
 def at_least(subject: RuleSubject, words: Words) -> bool:

@@ -56,11 +56,24 @@ class RuleSubject:
     @property
     def size(self) -> Fraction | None:
         """The value that min, max and similar rules compare: the number, or the length."""
-        if is_number(self.value) or (self.counts_as_number and self.number is not None):
+        if self._is_compared_as_number:
             return self.number
         if isinstance(self.value, str | list | Mapping):
             return Fraction(len(self.value))
         return None
+
+    @property
+    def unit(self) -> str | None:
+        """What `size` counts; None for numbers."""
+        if self._is_compared_as_number:
+            return None
+        if isinstance(self.value, str):
+            return "character"
+        return "item" if isinstance(self.value, list | Mapping) else None
+
+    @property
+    def _is_compared_as_number(self) -> bool:
+        return is_number(self.value) or (self.counts_as_number and self.number is not None)
 
 
 def number_of(value: Any) -> Fraction | None:

@@ -17,6 +17,13 @@ from framekiln.kit.suggestions import did_you_mean
 Check = Callable[[RuleSubject, Sequence[str]], bool]
 _ANY_NUMBER: Final = 1000
 MAX_RULES: Final = 50
+_LENGTHS: Final = {
+    "min": "at least {0}",
+    "max": "at most {0}",
+    "between": "{0} to {1}",
+    "size": "exactly {0}",
+}
+"""What messages say of texts and lists, whose length these rules check."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +50,12 @@ class Rule:
         """Its definition."""
         return KINDS[self.name]
 
-    @property
-    def message(self) -> str:
-        """The error message."""
+    def message_about(self, subject: RuleSubject) -> str:
+        """Return the error message for a value."""
+        unit = subject.unit
+        if unit and self.name in _LENGTHS:
+            words = _LENGTHS[self.name].format(*self.arguments)
+            return f"must have {words} {unit if self.arguments[-1] == '1' else unit + 's'}"
         if self.name == "decimal":
             counts = " to ".join(self.arguments)
             return f"must have {counts} decimal{'' if counts == '1' else 's'}"

@@ -26,6 +26,8 @@ VALUES: list[tuple[str, list[Any], list[Any]]] = [
     ("json", ['{"a": 1}', "[]"], ["{", 5]),
     ("date", ["2024-02-29", "2024-02-29T10:00:00Z"], ["2023-02-29", "tomorrow", 5]),
     ("date_format:d.m.Y H:i", ["31.12.2024 23:59"], ["2024-12-31", "31.12.2024", "32.12.2024 1:1"]),
+    ("date_format:Y-m-d", ["2024-02-29"], ["2023-02-29", "2024-04-31"]),
+    ("date_format:j.n", ["29.2", "31.12"], ["30.2"]),
     ("min:3", [3, 4.5, "abc", [1, 2, 3]], [2.9, "ab", [1]]),
     ("numeric|min:3", ["3", 5], ["2"]),
     ("max:3", [3, "abc", [1]], [3.1, "abcd"]),
@@ -232,4 +234,20 @@ def test_a_pattern_is_compiled_once_for_many_values(monkeypatch: pytest.MonkeyPa
 def test_the_rule_decimal_says_how_many_are_allowed(rule: str, message: str) -> None:
     inputs, _ = read_inputs({"a": rule})
     (issue,) = check_data(inputs, {"a": "5"}).issues
+    assert issue.message == f"a {message}"
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "message"),
+    [
+        ("max:3", "abcd", "must have at most 3 characters"),
+        ("min:1", [], "must have at least 1 item"),
+        ("between:1,2", "abc", "must have 1 to 2 characters"),
+        ("size:2", ["a"], "must have exactly 2 items"),
+        ("numeric|max:3", "4", "must be at most 3"),
+        ("max:3", 4, "must be at most 3"),
+    ],
+)
+def test_messages_about_lengths_say_what_is_counted(rule: str, value: Any, message: str) -> None:
+    (issue,) = check_data(read_inputs({"a": rule})[0], {"a": value}).issues
     assert issue.message == f"a {message}"
