@@ -16,7 +16,7 @@ from framekiln.cli.program import app as framekiln
 from framekiln.cli.serve import child_environment, child_programs
 from framekiln.cli.supervisor import describe_exit
 from framekiln.kit.account import current_account
-from framekiln.kit.errors import Unavailable
+from framekiln.kit.errors import InvalidInput, Unavailable
 from framekiln.settings import Settings
 
 
@@ -271,9 +271,8 @@ def test_exit_codes_and_signals_are_described(code: int, words: str) -> None:
     assert describe_exit(code) == words
 
 
-def test_the_hint_of_a_single_issue_is_shown(tmp_path: Path) -> None:
-    config = tmp_path / "film.json"
-    config.write_text('{"layers": [{"type": "text", "txt": {"text": "x"}}]}')
-    result = CliRunner().invoke(framekiln, ["render", str(config), "-o", str(tmp_path / "x.mp4")])
-    expected = "error: layers.0.text: text is missing: did you mean text by txt?\n"
-    assert (result.exit_code, result.stderr) == (1, expected)
+@pytest.mark.parametrize("count", [1, 2])
+def test_issues_are_shown_with_their_hints(count: int) -> None:
+    issue = {"path": "a", "code": "required", "message": "is missing", "hint": "did you mean b?"}
+    code, printed, _ = run_raising(InvalidInput("a: is missing", issues=[issue] * count))
+    assert (code, printed) == (1, "error: a: is missing: did you mean b?\n" * count)
