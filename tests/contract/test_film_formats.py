@@ -9,6 +9,7 @@ import av
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from PIL import Image, ImageSequence
 
 from framekiln.capture.browser import Browser
 from framekiln.media.decode.frame_source import FrameSource
@@ -115,6 +116,10 @@ def test_a_gif_has_the_colours_of_the_whole_film_and_is_clear_where_nothing_is(
     assert near(shown[-1][60, 130], (255, 0, 0, 255))
     assert shown[-1][60, 20, 3] == 0
     assert path.read_bytes()[:6] == b"GIF89a"
+    with Image.open(path) as gif:
+        shown_ms = [frame.info["duration"] for frame in ImageSequence.Iterator(gif)]
+    assert shown_ms[-1] in (30, 40), "the last frame is as long as the others"
+    assert sum(shown_ms) == 4500
 
 
 def test_a_gif_faster_than_viewers_leaves_frames_out_but_not_time(

@@ -35,7 +35,9 @@ def write_gif(slices: Sequence[Path], out: Path, *, fps: Fraction) -> None:
                 found = container.add_stream("gif", rate=_TICKS_PER_S)
                 assert isinstance(found, VideoStream)
                 stream = _configured(found, picture)
-            container.mux(stream.encode(picture))
+            for packet in stream.encode(picture):
+                packet.duration = picture.duration
+                container.mux(packet)
         assert stream is not None, "a film has at least one frame"
         container.mux(stream.encode(None))
 
@@ -63,6 +65,9 @@ def _frames(slices: Sequence[Path], fps: Fraction) -> Iterator[VideoFrame]:
                 shown = at
                 rgba = VideoFrame.from_numpy_buffer(rgba_of(frame, BT709_LIMITED), format="rgba")
                 rgba.pts, rgba.time_base = at, Fraction(1, _TICKS_PER_S)
+                # Only that of the last frame counts: others end when the next one starts.
+                ends_at = round(number * _TICKS_PER_S / fps)
+                rgba.duration = max(_MIN_FRAME_TICKS, ends_at - at)
                 yield rgba
 
 
