@@ -71,6 +71,15 @@ class TestWaveform:
         )
         assert screen.at(0, "[w.durationMs, root.durationMs]") == [3000, 3000]
 
+    @pytest.mark.parametrize("held", ["sourceout=1s duration=3s", "current-time=1s"])
+    def test_where_the_target_is_silent_it_draws_no_sound(
+        self, load: Load, host: RecordingHost, held: str
+    ) -> None:
+        host.samples = tone(6000)
+        page = self.PAGE.replace("ef-audio", "ef-video").replace("src=", f"{held} src=")
+        screen = load(self.STYLE + scene(page))
+        assert sum(screen.at(1500, self.INK)) == 0
+
     def test_a_missing_target_is_an_error(self, load: Load) -> None:
         with pytest.raises(PageThrew, match='ef-waveform#w target="song"'):
             load(scene("<ef-waveform id=w target=song></ef-waveform>"))

@@ -102,12 +102,17 @@ export abstract class MediaElement extends TimedElement {
     return this.pinnedMs ?? sourceTimeMs(this.span, ownMs);
   }
 
+  /** The source time that is heard; null where its picture is held, in silence. */
+  heardMsAt(ownMs: number): number | null {
+    const { sourceInMs, sourceOutMs } = this.span;
+    const isOver = sourceOutMs !== null && sourceInMs + ownMs >= sourceOutMs;
+    return isOver || this.pinnedMs !== null ? null : sourceInMs + ownMs;
+  }
+
   /** Preview only: whether the native player should run on by itself. */
   play(ownMs: number, isPlaying: boolean): void {
-    const { sourceOutMs, sourceInMs } = this.span;
-    const isOver = sourceOutMs !== null && sourceInMs + ownMs >= sourceOutMs;
     this.player?.sync(this.sourceMsAt(ownMs), {
-      isPlaying: isPlaying && !isOver && this.pinnedMs === null,
+      isPlaying: isPlaying && this.heardMsAt(ownMs) !== null,
       gain: this.gain,
     });
   }

@@ -65,9 +65,9 @@ export class WaveformElement extends TimedElement {
     { analysis, nowMs }: { analysis: Analysis; nowMs: number },
   ): Float32Array {
     const window = samplesNeeded(analysis);
+    const atMs = target.heardMsAt(nowMs - target.startTimeMs);
     const isPlaying = target.startTimeMs <= nowMs && nowMs < target.endTimeMs;
-    if (!isPlaying || target.source === null) return new Float32Array(window);
-    const atMs = target.sourceMsAt(nowMs - target.startTimeMs);
+    if (!isPlaying || atMs === null || target.source === null) return new Float32Array(window);
     try {
       return fetchSamples(target.source, atMs, window);
     } catch (error) {
