@@ -15,7 +15,7 @@ export interface UnknownName {
   readonly name: string;
   /** The value, where that is what is not known; else null. */
   readonly value: string | null;
-  /** Names that are known there. */
+  /** Names that are known there; none for a number. */
   readonly known: readonly string[];
 }
 
@@ -87,11 +87,10 @@ function unknownAttributes(elements: readonly Element[]): UnknownName[] {
     const vocabulary = VOCABULARY[element.localName];
     if (vocabulary === undefined) continue;
     for (const { name, value } of element.attributes) {
-      const isWord = vocabulary.words?.[name] !== undefined;
-      const key = `${element.localName} ${name} ${isWord ? value : ""}`;
+      const words = wordsMissed(vocabulary, name, value);
+      const key = `${element.localName} ${name} ${words === null ? "" : value}`;
       if (found.length >= MAX_WARNINGS || seen.has(key)) continue;
       seen.add(key);
-      const words = wordsMissed(vocabulary, name, value);
       if (words === null && isKnownAttribute(vocabulary, name)) continue;
       found.push({
         element: selectorOf(element),

@@ -217,6 +217,24 @@ def test_an_unknown_name_is_a_warning_with_a_suggestion(opened: Open) -> None:
         )
 
 
+UNREAD_VALUES = """<ef-timegroup duration="1s" fps="fast">
+<ef-audio id="a" volume="50%"></ef-audio>
+<ef-audio id="b" volume="0.5" fft-size="big"></ef-audio><ef-text id="t" easing="bouncy">x</ef-text>
+<ef-pan-zoom x="4px" scale="150%"></ef-pan-zoom></ef-timegroup>"""
+
+
+def test_a_value_that_is_not_understood_is_a_warning(opened: Open) -> None:
+    with opened(UNREAD_VALUES) as stage:
+        assert stage.warnings() == (
+            'ef-timegroup: fps="fast" is no number, so it has no effect',
+            'ef-audio#a: volume="50%" is no number, so it has no effect',
+            'ef-audio#b: fft-size="big" is no number, so it has no effect',
+            'ef-text#t: easing="bouncy" is none of linear, ease, ease-in, ease-out, ease-in-out,'
+            " step-start, step-end, cubic-bezier(...), steps(...), linear(...)",
+            'ef-pan-zoom: scale="150%" is no number, so it has no effect',
+        )
+
+
 KNOWN = """<ef-configuration api-host="x"><ef-preview foo="1"><ef-timegroup id="a" class="b"
  style="color: red" title="t" data-any="1" aria-label="l" role="img" onclick="1" v-if="x"
  @click="y" :key="z" x-data="{}" _ngcontent-abc-1 slot="s" part="p" duration="1s" mode="fixed"

@@ -17,6 +17,7 @@ import { NativePlayer } from "../native_player.ts";
 import { selectorOf } from "../selector.ts";
 import { GainCurve } from "../timing/gain_curve.ts";
 import { sourceTimeMs } from "../timing/model.ts";
+import { parseNumber } from "../timing/parse.ts";
 import { reflect, TimedElement, timeTree } from "./timed.ts";
 import { readSource, type Reading } from "./source.ts";
 
@@ -74,8 +75,7 @@ export abstract class MediaElement extends TimedElement {
   /** 0 and more; 1 is the source as it is. */
   get gain(): number {
     if (isTrue(this.attribute("mute")) || isTrue(this.attribute("muted"))) return 0;
-    const volume = Number.parseFloat(this.attribute("volume") ?? "1");
-    return Number.isFinite(volume) ? Math.max(0, volume) : 1;
+    return Math.max(0, parseNumber(this.attribute("volume")) ?? 1);
   }
 
   /** The one source instant that is shown, when the author pins one. */

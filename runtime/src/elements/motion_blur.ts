@@ -7,6 +7,7 @@
  */
 
 import { followsTime } from "../animation.ts";
+import { parseNumber } from "../timing/parse.ts";
 import { sheetOf } from "./picture_box.ts";
 import { followers, reflect, type Follower } from "./timed.ts";
 
@@ -81,8 +82,7 @@ export class MotionBlurElement extends HTMLElement implements Follower {
 
   private number(name: string, otherwise: number): number {
     const text = this.getAttribute(name) ?? this.getAttribute(name.replaceAll("-", ""));
-    const value = Number.parseFloat(text ?? "");
-    return Number.isFinite(value) ? value : otherwise;
+    return parseNumber(text) ?? otherwise;
   }
 }
 

@@ -1,6 +1,6 @@
 /** ef-pan-zoom: moves and scales what is in it, by its attributes or so that all of it is seen. */
 
-import { spellings } from "../timing/parse.ts";
+import { parseNumber, spellings } from "../timing/parse.ts";
 import { around, fit, type Box, type Move } from "./fit.ts";
 import { sheetOf } from "./picture_box.ts";
 import { fitted, reflect, type Fitted } from "./timed.ts";
@@ -73,9 +73,9 @@ export class PanZoomElement extends HTMLElement implements Fitted {
 
   private written(): Partial<Move> {
     const named = (["x", "y", "scale"] as const).map((name) => {
-      return [name, Number.parseFloat(this.getAttribute(name) ?? "")] as const;
+      return [name, parseNumber(this.getAttribute(name))] as const;
     });
-    return Object.fromEntries(named.filter(([, value]) => Number.isFinite(value)));
+    return Object.fromEntries(named.filter(([, value]) => value !== null));
   }
 }
 

@@ -8,7 +8,7 @@
 
 import { selectorOf } from "../selector.ts";
 import { modeOf, ownLengthMs, type Mode, type Span, type TimeNode } from "../timing/model.ts";
-import { parseTimeMs, spellings, TIME_FORMS } from "../timing/parse.ts";
+import { parseNumber, parseTimeMs, spellings, TIME_FORMS } from "../timing/parse.ts";
 import { TimeTree } from "../timing/tree.ts";
 
 const MODES: readonly string[] = ["fixed", "sequence", "contain", "fit"];
@@ -164,7 +164,7 @@ export abstract class TimedElement extends HTMLElement {
 
   describeTime(children: readonly TimeNode[]): TimeNode {
     const mode = this.getAttribute("mode");
-    const fps = Number.parseFloat(this.getAttribute("fps") ?? "");
+    const fps = parseNumber(this.getAttribute("fps"));
     return {
       isGroup: this.isGroup,
       isMedia: this.isMedia,
@@ -177,7 +177,7 @@ export abstract class TimedElement extends HTMLElement {
       sourceOutMs: this.timeMs("source-out"),
       trimStartMs: this.timeMs("trim-start"),
       trimEndMs: this.timeMs("trim-end"),
-      fps: Number.isFinite(fps) && fps > 0 ? fps : null,
+      fps: fps !== null && fps > 0 ? fps : null,
       participates: this.participates,
       isVisibleAtEnd: this.isVisibleAtEnd,
       children,

@@ -1,5 +1,7 @@
 /** Which attributes each element knows. Knows no DOM; what an attribute does stands elsewhere. */
 
+import { parseEasing } from "../text/easing.ts";
+import { parseNumber } from "../timing/parse.ts";
 import { MODES as WAVEFORM_MODES } from "../waveform/draw.ts";
 
 export interface Vocabulary {
@@ -29,6 +31,14 @@ const SOURCE = ["src", "file-id", "asset-id", "crossorigin"];
 const MEDIA = [
   ...["volume", "mute", "muted", "fft-size", "fft-decay", "fft-gain", "interpolate-frequencies"],
   ...["autoplay", "controls", "playsinline", "preload"],
+];
+const NUMBERS = new Set([
+  ...["volume", "fps", "fft-size", "fft-decay", "fft-gain", "bar-spacing", "line-width"],
+  ...["shutter-angle", "sensitivity", "threshold", "angle", "amount", "x", "y", "scale"],
+]);
+const EASINGS = [
+  ...["linear", "ease", "ease-in", "ease-out", "ease-in-out", "step-start", "step-end"],
+  ...["cubic-bezier(...)", "steps(...)", "linear(...)"],
 ];
 const TARGET = ["target", "for"];
 const PART: Vocabulary = { attributes: TIMED, words: TIME_MODES };
@@ -94,12 +104,20 @@ export function isKnownAttribute(vocabulary: Vocabulary, name: string): boolean 
   return vocabulary.attributes.some((known) => known.replaceAll("-", "") === joined);
 }
 
-/** The words an attribute may say, if what it says is none of them. */
+/** The words an attribute may say, if what it says is none of them; none if it is no number. */
 export function wordsMissed(
   vocabulary: Vocabulary,
   name: string,
   value: string,
 ): readonly string[] | null {
+  if (isNumber(vocabulary, name)) return value === "" || parseNumber(value) !== null ? null : [];
+  if (name === "easing" && value !== "") return parseEasing(value) === null ? EASINGS : null;
   const words = vocabulary.words?.[name];
   return words === undefined || value === "" || words.includes(value) ? null : words;
+}
+
+function isNumber(vocabulary: Vocabulary, name: string): boolean {
+  const joined = name.replaceAll("-", "");
+  const known = vocabulary.attributes.find((each) => each.replaceAll("-", "") === joined);
+  return known !== undefined && NUMBERS.has(known);
 }

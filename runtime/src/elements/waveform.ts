@@ -2,6 +2,7 @@
 
 import { isHosted } from "../host.ts";
 import { selectorOf } from "../selector.ts";
+import { parseNumber } from "../timing/parse.ts";
 import { drawsWave, drawWaveform, parseMode, type WaveformStyle } from "../waveform/draw.ts";
 import { frequencyLevels, samplesNeeded, waveLevels, type Analysis } from "../waveform/levels.ts";
 import { fetchSamples } from "../waveform/samples.ts";
@@ -106,8 +107,8 @@ function analysisFor(target: MediaElement): Analysis {
 }
 
 function numberIn(text: string | null, otherwise: number): number {
-  const value = Number.parseFloat(text ?? "");
-  return Number.isFinite(value) && value >= 0 ? value : otherwise;
+  const value = parseNumber(text);
+  return value !== null && value >= 0 ? value : otherwise;
 }
 
 reflect(WaveformElement.prototype, {

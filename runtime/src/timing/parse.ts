@@ -24,6 +24,15 @@ export function parseTimeMs(text: string | null | undefined): number | null {
   return Number.isFinite(ms) ? ms : null;
 }
 
+const NUMBER = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*(?:px|deg|fps)?$/;
+
+/** A number, perhaps with the unit that it has anyway; null for anything else, such as `50%`. */
+export function parseNumber(text: string | null | undefined): number | null {
+  const match = NUMBER.exec((text ?? "").trim().toLowerCase());
+  const value = Number(match?.[1] ?? Number.NaN);
+  return Number.isFinite(value) ? value : null;
+}
+
 /** The spellings of one attribute: `source-in` is also written `sourcein` and `sourceIn`. */
 export function spellings(kebab: string): readonly string[] {
   const joined = kebab.replaceAll("-", "");

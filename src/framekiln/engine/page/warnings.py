@@ -177,6 +177,8 @@ def _about_attribute(unknown: Json) -> str:
     hint = f"; {question}" if question else ""
     if unknown["value"] is None:
         return f"{unknown['element']}: there is no attribute {said}, so it has no effect{hint}"
+    if not unknown["known"]:
+        return f'{unknown["element"]}: {unknown["name"]}="{said}" is no number, so it has no effect'
     known = ", ".join(unknown["known"])
     return f'{unknown["element"]}: {unknown["name"]}="{said}" is none of {known}{hint}'
 
