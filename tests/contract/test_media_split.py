@@ -7,14 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import av
+import numpy as np
 import pytest
 from PIL import Image
 
 from framekiln.files.streams.assembly import assemble_video
+from framekiln.media.decode.video_decoder import VideoDecoder
 from framekiln.media.isobmff.index import index_of_tracks, read_init_bytes, read_segment_bytes
 from framekiln.media.isobmff.track_file import TrackFile
 from framekiln.media.tracks.progress import WorkProgress
@@ -267,6 +270,25 @@ def test_other_video_is_encoded_with_the_same_times(
         assert [read_frame_code(frame.rgb) for frame in frames] == list(range(48))
     check_index(made)
     check_progress(made)
+
+
+def test_frames_of_an_avi_that_are_decoded_in_another_order_are_shown_in_theirs(
+    tmp_path: Path, split: Callable[[Path], SplitResult]
+) -> None:
+    """AVI says when frames are decoded only."""
+    reordered = ClipCoding("libx264", options=(("preset", "ultrafast"), ("bf", "3")))
+    made = split(make_pictures(tmp_path / "a.avi", reordered))
+    assert "B-frames" in (made.video.tracks[0].reason or "")
+    for track_id in (1, -1):
+        frames = decode_frames(made.path(track_id))
+        assert [read_frame_code(frame.rgb) for frame in frames] == list(range(48))
+        steps = {after.pts - before.pts for before, after in pairwise(frames)}
+        assert len(steps) == 1
+    with VideoDecoder(made.source) as decoder:
+        decoder.seek(30)
+        frame = decoder.read()
+        assert frame is not None
+        assert read_frame_code(np.asarray(frame.to_ndarray(format="rgb24"), np.uint8)) == 24
 
 
 def test_the_last_frame_of_an_encoded_track_lasts_as_long_as_in_its_source(

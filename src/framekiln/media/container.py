@@ -197,6 +197,15 @@ def has_alpha_track(stream: VideoStream) -> bool:
     )
 
 
+def has_decode_times_only(stream: VideoStream) -> bool:
+    """Return whether timestamps say when frames are decoded, not when they are shown.
+
+    AVI has no others. FFmpeg finds out the order of frames itself, but not in H.264.
+    """
+    is_h264 = stream.codec_context.codec.canonical_name == "h264"
+    return stream.container.format.name == "avi" and is_h264
+
+
 def require_decoder(stream: Stream, path: Path) -> None:
     """Refuse a track whose codec is unknown or not on the list."""
     context = stream.codec_context

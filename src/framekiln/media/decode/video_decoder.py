@@ -25,6 +25,7 @@ from framekiln.kit.closeable import Closeable
 from framekiln.media.container import (
     MAX_SIDE_PX,
     has_alpha_track,
+    has_decode_times_only,
     open_media,
     translate_ffmpeg_errors,
     video_stream,
@@ -129,6 +130,7 @@ class VideoDecoder(Closeable):
         self._ready = []
         self._whole = Deinterlacer(self.tick_s, stream.codec_context.field_order)
         self._next_pts = stream.start_time or 0
+        self._decode_times: list[int] | None = [] if has_decode_times_only(stream) else None
         self._floor = -(1 << 62)
 
     def _seek_keyframe(self, target: int) -> bool:
@@ -151,6 +153,8 @@ class VideoDecoder(Closeable):
         return False
 
     def _decode(self, packet: "Packet[VideoStream]") -> list[VideoFrame]:
+        if self._decode_times is not None and packet.size and packet.pts is not None:
+            self._decode_times.append(packet.pts)
         try:
             with translate_ffmpeg_errors(self._path):
                 frames = self._opened.context.decode(packet if packet.size else None)
@@ -164,10 +168,19 @@ class VideoDecoder(Closeable):
 
     def _stamp(self, frame: VideoFrame) -> int:
         """Give a frame without a timestamp the one that follows the previous frame's."""
-        pts = self._next_pts if frame.pts is None else frame.pts
+        stamp = frame.pts if self._decode_times is None else self._next_decode_time(frame)
+        pts = self._next_pts if stamp is None else stamp
         frame.pts = pts
         self._next_pts = pts + max(1, frame.duration)
         return pts
+
+    def _next_decode_time(self, frame: VideoFrame) -> int | None:
+        """Return the earliest time at which a frame was decoded that no frame has yet."""
+        assert self._decode_times is not None
+        if frame.key_frame and frame.pts is not None:
+            # Packets before it that gave no frame are broken: it would be early by their number.
+            self._decode_times = [time for time in self._decode_times if time >= frame.pts]
+        return self._decode_times.pop(0) if self._decode_times else None
 
 
 @dataclass(frozen=True)

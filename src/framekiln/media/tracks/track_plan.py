@@ -15,6 +15,7 @@ from av.video.stream import VideoStream
 
 from framekiln.media.container import (
     has_alpha_track,
+    has_decode_times_only,
     open_media,
     translate_ffmpeg_errors,
     video_stream,
@@ -54,6 +55,10 @@ def video_obstacle(stream: VideoStream, tally: PacketTally) -> str | None:
             "not every screen shows its high dynamic range",
         ),
         (has_alpha_track(stream), "MP4 cannot hold its transparency"),
+        (
+            has_decode_times_only(stream) and stream.codec_context.has_b_frames,
+            "its container does not say when its B-frames are shown",
+        ),
         (tally.problem is not None, tally.problem or ""),
         (not tally.is_clean, "its groups of pictures are open: not every keyframe starts afresh"),
         (
