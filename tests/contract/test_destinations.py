@@ -289,6 +289,27 @@ async def test_a_wrong_destination_is_refused_before_anything_is_made(
     assert SECRET not in answer.text
 
 
+@pytest.mark.parametrize(
+    "headers", [{"Content-Length": "1"}, {"X Y": "1"}, {"X": "a\nb"}, {"X": "\u00fc"}, {"": "1"}]
+)
+async def test_headers_that_cannot_be_sent_are_refused(
+    app: AppHarness, headers: dict[str, str]
+) -> None:
+    destination = {"type": "url", "url": "https://93.184.215.14/x", "headers": headers}
+    body = {"html": "<p>x", "duration_ms": 100, "destinations": [destination]}
+    answer = await app.client.post(RENDERS, json=body)
+    assert answer.json()["field"] == "destinations.0.headers", answer.text
+
+
+async def test_a_wrong_destination_of_a_video_has_one_issue_with_its_path(app: AppHarness) -> None:
+    destination = {"type": "url", "url": "https://10.0.0.1/x"}
+    body = {"config": plain_config(), "destinations": [destination]}
+    answer = await app.client.post("/v2/videos/new", json=body)
+    [issue] = answer.json()["issues"]
+    assert (answer.status_code, issue["path"], issue["code"]) == (422, "destinations.0", "invalid")
+    assert issue["hint"].startswith("10.0.0.1 is not a public host")
+
+
 async def test_credentials_of_a_wrong_form_are_refused(app: AppHarness) -> None:
     for destination in (
         {"type": "gcs", "bucket": "films", "key": "a", "service_account_key": {"a": SECRET}},

@@ -18,6 +18,7 @@ from framekiln.destinations.model import (
     DestinationType,
 )
 from framekiln.kit.canonical_json import canonical_json
+from framekiln.kit.fetch import OWN_HEADERS
 from framekiln.services import Services
 from framekiln.videos.bulks.model import Bulk
 from framekiln.videos.bulks.service import WriteWithBulk
@@ -32,6 +33,8 @@ Key = Annotated[
 ]
 Secret = Annotated[str, Field(min_length=1, max_length=8192)]
 Url = Annotated[str, Field(min_length=1, max_length=8192)]
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE: Final = re.compile(r"[\x21-\x7e]([\t\x20-\x7e]*[\x21-\x7e])?")
 _ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]{1,255}/?")
 
 
@@ -112,6 +115,20 @@ class UrlSettings(_Settings):
     headers: dict[Annotated[str, Field(max_length=100)], Secret] = Field(
         default_factory=dict, max_length=20
     )
+
+    @field_validator("headers")
+    @classmethod
+    def _sendable(cls, headers: dict[str, str]) -> dict[str, str]:
+        for name, value in headers.items():
+            if not _HEADER_NAME.fullmatch(name):
+                raise ValueError(f"{name!r} is not the name of a header")
+            if name.lower() in OWN_HEADERS:
+                raise ValueError(f"{name} is set by the service: leave it out")
+            if not _HEADER_VALUE.fullmatch(value):
+                raise ValueError(
+                    f"the value of {name} must be printable ASCII, without spaces around it"
+                )
+        return headers
 
 
 _LIST: TypeAdapter[list[S3Settings | GcsSettings | AzureSettings | UrlSettings]] = TypeAdapter(

@@ -143,7 +143,10 @@ class Destinations:
             # The id of the resource is not known yet; it changes nothing that is checked here.
             await self._fetcher.check(upload_target(request, "id").url)
         except (FetchRefused, BucketCredentialsInvalid) as error:
-            raise DestinationInvalid(f"{field}: {error.message}", field=field) from error
+            issue = {"path": field, "code": "invalid", "message": error.message}
+            raise DestinationInvalid(
+                f"{field}: {error.message}", field=field, issues=[issue]
+            ) from error
         destination_id = DestinationId(new_uuid())
         return PreparedDestination(
             id=destination_id,

@@ -35,7 +35,7 @@ _CONNECT_WITHIN_S: Final = 10.0
 _STALL_S: Final = 60.0
 """How long the server of a download may be silent."""
 _CHUNK_BYTES: Final = 256 * 1024
-_OWN_HEADERS: Final = frozenset({"connection", "content-length", "host", "transfer-encoding"})
+OWN_HEADERS: Final = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 """Headers that frame or route a message; a caller that sets them could smuggle another request."""
 _WORTH_RETRYING: Final = frozenset({408, 425, 429})
 _NO_SUCH_PART: Final = 416
@@ -387,7 +387,7 @@ def _check_status(response: httpx.Response) -> None:
 
 def _check_headers(headers: Mapping[str, str], url: str) -> None:
     for name in headers:
-        if name.lower() in _OWN_HEADERS:
+        if name.lower() in OWN_HEADERS:
             host = _host_in(url)
             message = f"{host}: the header {name!r} is not for the caller to set."
             raise FetchRefused(message, rule="headers", host=host)
