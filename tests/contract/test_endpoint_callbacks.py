@@ -234,6 +234,7 @@ async def test_an_invalid_callback_changes_nothing(
     assert (await endpoints.get_step(run))["status"] == "waiting_external"
     cut_short = await endpoints.call_back(url[:-1], {"status": "heartbeat"})
     assert (cut_short.status_code, cut_short.json()["error"]) == (404, "callback_not_found")
+    assert "callback.url" in cut_short.json()["remedy"]
 
 
 async def test_the_body_of_an_unknown_callback_is_not_read(endpoints: EndpointHarness) -> None:

@@ -109,6 +109,7 @@ class TestLink:
         await pipelines.create(f"pipeline-reviews/{task['id']}/approve")
         refused = await pipelines.post(f"pipeline-reviews/{task['id']}/links")
         assert (refused.status_code, refused.json()["error"]) == (409, "review_not_pending")
+        assert "the run has ended" not in refused.json()["remedy"]
 
     async def test_a_revoked_link_ends_at_once(self, pipelines: PipelineHarness) -> None:
         _, task = await waiting(pipelines)

@@ -45,7 +45,7 @@ REMEDIES: Final = {
     "api_key_not_found": "List keys with GET /api/v1/keys or framekiln keys list.",
     "blob_not_found": "Upload or render it again: its content is gone.",
     "bulk_not_found": "Bulks are listed nowhere: use the id in the response that created it.",
-    "callback_not_found": "Use the callback_url of the request to the endpoint, unchanged.",
+    "callback_not_found": "Use callback.url of the request to the endpoint, unchanged.",
     "content_not_found": "Show the file with GET /api/v1/files/{file_id}: it says what it has.",
     "correction_not_found": (
         "List corrections with GET /api/v1/transcriptions/{transcription_id}/corrections."
@@ -112,7 +112,7 @@ REMEDIES: Final = {
     "render_not_complete": "Follow GET /api/v1/renders/{render_id}/progress until it is complete.",
     "review_conflict": "Nothing is left to decide: the task shows the decision.",
     "review_expired": "Start a new run: the task was not decided in time.",
-    "review_not_pending": "Nothing is left to decide: the run has ended.",
+    "review_not_pending": "Nothing is left to decide: the message says why.",
     "run_not_cancellable": "Nothing is left to cancel: the run has ended.",
     "run_not_retryable": "Start a new run with POST /api/v1/pipeline-runs.",
     "session_exists": "Log out first, or send replaces_session: true to give the session up.",
