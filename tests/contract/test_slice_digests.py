@@ -16,6 +16,7 @@ from framekiln.engine.film_plan import FilmDigests, FilmSlice, cut_slices
 from framekiln.engine.layers.renderer import LayerRenderer
 from tests.support.layer_films import config_of, open_layer_film
 from tests.support.layer_media import (
+    BROKEN,
     CAPTIONS,
     CLIP,
     FLAT,
@@ -213,8 +214,19 @@ def page(body: str) -> dict[str, Any]:
         ({"id": "l", "type": "lottie", "lottie": moving_square()}, True),
         ({"id": "l", "type": "lottie", "lottie": {**moving_square(), "x": "time"}}, False),
         ({"id": "c", "type": "subtitles", "file": CAPTIONS}, True),
+        ({"id": "l", "type": "lottie", "file": BROKEN, "onError": "placeholder"}, True),
     ],
-    ids=["page", "script", "handler", "frame", "elsewhere", "lottie", "expression", "captions"],
+    ids=[
+        "page",
+        "script",
+        "handler",
+        "frame",
+        "elsewhere",
+        "lottie",
+        "expression",
+        "captions",
+        "placeholder",
+    ],
 )
 def test_only_cacheable_layers_have_digests(
     media: LocalAssets, browser: Browser, layer: dict[str, Any], *, is_sure: bool

@@ -116,6 +116,8 @@ class SliceDigests:
     def _page_inputs(self, layer: ResolvedLayer, slice_: FilmSlice) -> Sequence[object]:
         """Return the other inputs of a layer that is drawn during the render."""
         value = layer.layer
+        if layer.is_placeholder:
+            return ()
         if isinstance(value, WaveformLayer) and layer.source is None:
             return (self.sound, slice_.first_frame)
         if isinstance(value, HtmlLayer):
