@@ -8,11 +8,13 @@ import pytest
 
 from framekiln.capture.browser import Browser
 from framekiln.composition.layers import read_config
+from framekiln.engine.assets import LocalAsset
 from framekiln.engine.film_order import FilmOrder, StillMoment
 from framekiln.engine.film_plan import FilmSlice
 from framekiln.engine.layers.errors import LayerFailed
 from framekiln.engine.layers.renderer import open_layer_renderer
-from framekiln.engine.missing_media import AssetMissing
+from framekiln.engine.missing_media import AssetMissing, AssetUnavailable
+from framekiln.kit.errors import FramekilnError
 from framekiln.media.remux.join import join_mp4
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
@@ -296,6 +298,28 @@ class TestFailures:
             assert any("left out" in each for each in film.renderer.warnings())
         with open_layer_film(config_of({**bad, "onError": "placeholder"}), None, assets) as film:
             assert mean_colour(film.frame(0), 20, 40, 30, 60) == pytest.approx([72] * 3, abs=3)
+
+    @pytest.mark.parametrize("fails_with", [AssetUnavailable, AssetMissing])
+    def test_a_page_that_cannot_be_fetched_is_replaced_or_named(
+        self, browser: Browser, fails_with: type[FramekilnError]
+    ) -> None:
+        class Unreachable(LocalAssets):
+            def fetch(self, url: str) -> LocalAsset:
+                raise fails_with(f"{url} does not respond")
+
+        unreachable = Unreachable(Path(), {})
+        layer = {"id": "p1", "type": "html", "html": {"url": MEDIA_ORIGIN + "page"}}
+        for on_error, level in (("skip", 0), ("placeholder", 72)):
+            config = config_of({**layer, "onError": on_error})
+            with open_layer_film(config, browser, unreachable) as film:
+                assert mean_colour(film.frame(0), 20, 40, 30, 60) == pytest.approx(
+                    [level] * 3, abs=3
+                )
+        with (
+            open_layer_film(config_of(layer), browser, unreachable) as film,
+            pytest.raises(FramekilnError, match=r"^layers\.0: layer p1: .*page does not respond"),
+        ):
+            film.frame(0)
 
     def test_a_page_that_throws_names_its_layer(
         self, browser: Browser, assets: LocalAssets

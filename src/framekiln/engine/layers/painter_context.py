@@ -15,7 +15,9 @@ from framekiln.composition.layers.values import (
     HtmlLayer,
     HtmlPage,
     ImageLayer,
+    Layer,
     LottieLayer,
+    OnError,
     SequenceLayer,
     ShapeLayer,
     SubtitlesLayer,
@@ -53,6 +55,8 @@ from framekiln.engine.layers.text_markup import (
     picture_markup,
     text_markup,
 )
+from framekiln.engine.missing_media import AssetMissing, AssetUnavailable
+from framekiln.kit.errors import FramekilnError
 from framekiln.kit.media_kind import MediaKind
 from framekiln.media.audio.source_samples import SourceSamples
 from framekiln.media.captions import caption_bytes, read_captions
@@ -122,9 +126,7 @@ class PainterContext:
         )
 
     def _html_order(self, layer: ResolvedLayer, html: HtmlPage) -> LayerPage:
-        fetched = None
-        if html.url is not None:
-            fetched = self.assets.fetch(html.url).path.read_text("utf-8", "replace")
+        fetched = None if html.url is None else self._fetched_page(layer.layer, html.url)
         # A page is laid out once, at the largest size of its box.
         boxes = [(state.width, state.height) for state in sampled_states(layer)]
         width, height = (max(1, round(max(sides))) for sides in zip(*boxes, strict=True))
@@ -135,6 +137,18 @@ class PainterContext:
             is_transparent=html.has_transparent_background,
             prepare="" if html.selector is None else isolate_script(html.selector),
         )
+
+    def _fetched_page(self, layer: Layer, url: str) -> str:
+        try:
+            return self.assets.fetch(url).path.read_text("utf-8", "replace")
+        except FramekilnError as error:
+            if not error.retryable:
+                raise
+            if layer.on_error is OnError.FAIL:
+                message = f"{layer.path}: {layer.prefix}{error.message}"
+                raise AssetUnavailable(message) from error
+            # What is to be shown instead is shown now, as for files.
+            raise AssetMissing(error.message) from error
 
     def _lottie_order(self, layer: ResolvedLayer, value: LottieLayer) -> LayerPage:
         if value.animation is not None:
