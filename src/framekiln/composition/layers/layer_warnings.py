@@ -69,7 +69,7 @@ def _about_keyframes(layer: ResolvedLayer) -> Iterator[ConfigFinding]:
             yield ConfigFinding(path, "no_effect", message)
         if _is_over_before(curve, layer):
             message = f"the keyframes of {which} are not in the layer's time"
-            hint = "keyframe times count from the start of the composition, not of the layer"
+            hint = "keyframe times count from the start of the film, group or sequence"
             yield ConfigFinding(path, "outside_layer", message, hint)
 
 
