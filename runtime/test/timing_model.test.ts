@@ -200,3 +200,19 @@ test("a nested rate moves the own clock in steps", () => {
   assert.deepEqual(stepped, [0, 0, 0, 100, 100, 100, 200]);
   assert.equal(steppedMs(33.25, null), 33.25);
 });
+
+test("media that plays nothing of its source causes one warning", () => {
+  const media = { ...PLAIN, isMedia: true, intrinsicMs: 4000 };
+  for (const window of [
+    { trimStartMs: 9000 },
+    { trimStartMs: 3000, trimEndMs: 1000 },
+    { sourceInMs: 2000, sourceOutMs: 1000 },
+  ]) {
+    for (const mode of ["fixed", "sequence"] as const) {
+      const { warnings } = layOut(group({ mode, durationMs: 500 }, { ...media, ...window }));
+      assert.equal(warnings.length, 1);
+      assert.match(warnings[0]?.message ?? "", /plays nothing of its source, which lasts 4000 ms/);
+    }
+  }
+  assert.equal(layOut(group({}, { ...media, trimStartMs: 3999 })).warnings.length, 0);
+});

@@ -103,6 +103,7 @@ export function layOut(root: TimeNode): Layout {
     const { inMs, outMs } = sourceWindow(node);
     const span = { startMs, endMs: startMs + lengthMs, lengthMs };
     spans.set(node, { ...span, sourceInMs: inMs, sourceOutMs: outMs });
+    if (playsNothing(node)) warnings.push({ node, message: nothingLeft(node) });
     if (node.isGroup && modeOf(node) === "sequence") placeInSequence(node, span);
     else placeTogether(node, span);
   };
@@ -120,7 +121,7 @@ export function layOut(root: TimeNode): Layout {
         place(child, at.startMs, at.lengthMs);
         continue;
       }
-      if (!lengthMs) warnings.push({ node: child, message: NO_LENGTH });
+      if (!lengthMs && !playsNothing(child)) warnings.push({ node: child, message: NO_LENGTH });
       place(child, nextMs, lengthMs ?? 0);
       const counts = child.participates && lengthMs !== null;
       if (counts) nextMs = Math.max(at.startMs, nextMs + lengthMs - parent.overlapMs);
@@ -128,6 +129,20 @@ export function layOut(root: TimeNode): Layout {
   };
   place(root, 0, ownLengthMs(root) ?? 0);
   return { spans, warnings };
+}
+
+/** Whether its trims, or the times of its source, leave nothing of a source that has a length. */
+function playsNothing(node: TimeNode): boolean {
+  const { inMs, outMs } = sourceWindow(node);
+  return node.isMedia && (node.intrinsicMs ?? 0) > 0 && outMs === inMs;
+}
+
+function nothingLeft({ intrinsicMs }: TimeNode): string {
+  const sourceMs = Math.round(intrinsicMs ?? 0);
+  return (
+    `plays nothing of its source, which lasts ${sourceMs} ms:` +
+    " change its trims, or the source times at which it begins and ends"
+  );
 }
 
 const NO_LENGTH =
