@@ -4,7 +4,7 @@ Every error becomes a `Problem`; the route's family decides its JSON:
 
     v1          {error, message, remedy, ...details}
     pipelines   the same; invalid input is 422 {error, message, issues: [{path, code}]}
-    v2          {error, message, remedy}; invalid input is 422 and adds `errors` and `issues`
+    v2          the same; invalid input is 422 {error, message, errors, issues}
 
 On an event stream route, the problem is one `error` event. Writing an error never fails, whatever
 the caller sent: unusual numbers and broken text are sanitized first.
@@ -202,8 +202,8 @@ def body_of(problem: Problem, family: Family) -> dict[str, Any]:
     body: dict[str, Any] = {"error": problem.code, "message": problem.message}
     if problem.remedy is not None:
         body["remedy"] = problem.remedy
-    if family is Family.V2:
-        return _v2_body(problem) if problem.issues else body
+    if family is Family.V2 and problem.issues:
+        return _v2_body(problem)
     if family is Family.PIPELINES and problem.issues:
         issues = [{"path": issue.path, "code": issue.code} for issue in problem.issues]
         return {**body, "issues": issues}
