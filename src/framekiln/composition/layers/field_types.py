@@ -298,16 +298,17 @@ def address_problem(
     """Return code and message of the problem of a remote URL, or None."""
     if len(address) > MAX_URL_CHARS:
         return "out_of_range", f"must be at most {MAX_URL_CHARS} characters"
+    wanted = f"must begin with {' or '.join(s + '://' for s in schemes)}"
     try:
         parts = urlsplit(address)
         host = parts.hostname
         _ = parts.port
     except ValueError:
-        return "not_url", "is not a URL"
+        return "not_url", "is not a URL: its host or port is invalid"
     if not parts.scheme or re.search(r"[\s\x00-\x1f\x7f\ud800-\udfff]", address):
-        return "not_url", "is not a URL"
+        return "not_url", f"is not a URL: it {wanted}, without spaces"
     if parts.scheme.lower() not in schemes:
-        return "remote_url_required", f"must begin with {' or '.join(s + '://' for s in schemes)}"
+        return "remote_url_required", wanted
     return None if host else ("not_url", "is a URL without a host")
 
 

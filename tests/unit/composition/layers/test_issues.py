@@ -250,6 +250,11 @@ def test_each_issue_has_its_path_and_code(config: dict[str, Any], path: str, cod
     assert issues_of(config) == {path: code}
 
 
+def test_a_file_that_is_no_url_says_how_one_begins() -> None:
+    with pytest.raises(InvalidConfig, match="must begin with http:// or https://"):
+        read_config(config_of(video(file="clip.mp4")))
+
+
 def test_five_hundred_layers_are_allowed() -> None:
     assert issues_of(config_of(*[text(id=n) for n in range(500)])) == {}
 
