@@ -223,7 +223,7 @@ def test_case_24_odd_sides_become_even_with_a_warning(harness: FilmHarness, padd
     (picture, *_) = rendered.pictures
     assert picture.shape == (182, 322, 3)
     assert rendered.film.record.warnings == (
-        "size 321x181 of the composition was rounded up to 322x182: H.264 needs even sides",
+        "size 321x181 of the composition was rounded up to 322x182: films need even sides",
     )
     # No line of the page is left at the edges.
     assert colour_at(picture, 321, 181, radius=0) == pytest.approx((255, 0, 0), abs=4)

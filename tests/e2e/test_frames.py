@@ -367,7 +367,7 @@ def test_a_page_may_set_its_size_rate_and_duration(harness: FilmHarness) -> None
     assert (video.width, video.height, video.fps) == (322, 202, Fraction(25, 2))
     assert video.frame_count == 12
     assert rendered.film.record.warnings == (
-        "size 322x201 of the composition was rounded up to 322x202: H.264 needs even sides",
+        "size 322x201 of the composition was rounded up to 322x202: films need even sides",
     )
     corner = colour_at(decode_still(rendered.path), 321, 201, radius=0)
     assert corner == pytest.approx((0, 0, 255), abs=3)

@@ -195,14 +195,14 @@ def plan_page_film(order: FilmOrder, facts: PageFacts) -> FilmPlan:
 
 
 def even_size(width_px: float, height_px: float) -> tuple[FrameSize, tuple[str, ...]]:
-    """Round a size up to whole, even sides, as H.264 needs them; warn if that changes it."""
+    """Round a size up to whole, even sides, as films need them; warn if that changes it."""
     whole = _whole_size(width_px, height_px)
     size = FrameSize(*(max(2, side + side % 2) for side in (whole.width_px, whole.height_px)))
     if (size.width_px, size.height_px) == (width_px, height_px):
         return size, ()
     message = (
         f"size {width_px:g}x{height_px:g} of the composition was rounded up to"
-        f" {size.width_px}x{size.height_px}: H.264 needs even sides"
+        f" {size.width_px}x{size.height_px}: films need even sides"
     )
     return size, (message,)
 
