@@ -2,6 +2,7 @@
 
 import { describePage } from "./describe.ts";
 import { MediaElement } from "./elements/media.ts";
+import { missingTargets } from "./elements/target.ts";
 import { timeTree, type TimedElement } from "./elements/timed.ts";
 import { TimegroupElement } from "./elements/timegroup.ts";
 import type { NativeClip } from "./native_clip.ts";
@@ -65,6 +66,7 @@ export function makePlan(natives: NativeMedia | null, isScripted: boolean): Plan
     isDeclarative: !isScripted && natives?.isScripted !== true && !drawsByScript(),
     warnings: [
       ...(sizeWarning === "" ? [] : [sizeWarning]),
+      ...missingTargets(),
       ...timeTree.allWarnings().map(({ element, message }) => `${selectorOf(element)} ${message}`),
     ],
   };

@@ -129,15 +129,26 @@ def test_21_an_image_from_a_data_url(browser: Browser) -> None:
 
 def test_a_surface_mirrors_its_target(browser: Browser) -> None:
     style = "position:absolute;width:160px;height:120px"
-    for name in ("target", "for"):
+    for named in ('target="v"', 'for="v"', 'target="#v"'):
         content = (
             f'<ef-video id="v" src="{CLIP}" style="{style};left:0"></ef-video>'
-            f'<ef-surface {name}="v" style="{style};left:160px"></ef-surface>'
+            f'<ef-surface {named} style="{style};left:160px"></ef-surface>'
         )
         with load_composition(browser, group(content)) as film:
             picture = film.frame(7)
             assert read_frame_code(picture[:120, :160]) == 7
             assert read_frame_code(picture[:120, 160:]) == 7
+
+
+def test_a_target_that_is_not_there_is_a_warning(browser: Browser) -> None:
+    captions = '<ef-captions target="lost" captions-script="c"></ef-captions>'
+    script = '<script type="application/json" id="c">{"segments": []}</script>'
+    content = captions + script + '<ef-surface target="gone"></ef-surface>'
+    with load_composition(browser, group(content)) as film:
+        assert film.facts.plan["warnings"] == [
+            'ef-captions target="lost": there is no element with that id',
+            'ef-surface target="gone": there is no element with that id',
+        ]
 
 
 NATIVE = {

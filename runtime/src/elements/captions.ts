@@ -21,6 +21,7 @@ import {
 import { MediaElement } from "./media.ts";
 import { sheetOf } from "./picture_box.ts";
 import { readSource, type WrittenSource } from "./source.ts";
+import { elementNamed } from "./target.ts";
 import { reflect, TimedElement, timeTree } from "./timed.ts";
 
 type Given = { readonly text: string } | { readonly data: unknown };
@@ -151,7 +152,7 @@ export class CaptionsElement extends TimedElement {
   /** Captions are of a video: of the one they name, or of the one beside them. */
   private clockMs(ownMs: number): number {
     const target = this.attribute("target", "for");
-    const named = target === null ? null : document.getElementById(target);
+    const named = elementNamed(target);
     const beside = [...(this.parentElement?.children ?? [])].find(
       (sibling) => sibling.localName === "ef-video",
     );
@@ -185,7 +186,7 @@ export class CaptionsElement extends TimedElement {
   /** How long the film around them can be, as far as that is known without the captions. */
   private plausibleMs(): number | null {
     const target = this.attribute("target", "for");
-    const media = target === null ? null : document.getElementById(target);
+    const media = elementNamed(target);
     const mediaMs = media instanceof TimedElement ? media.intrinsicMs() : null;
     if (mediaMs !== null) return mediaMs;
     for (let at: Element | null = this; at !== null; at = at.parentElement) {
@@ -224,7 +225,7 @@ export class CaptionsElement extends TimedElement {
   private loadSpoken(wanted: string): void {
     this.isSpoken = true;
     const target = this.attribute("target", "for") ?? "";
-    const media = document.getElementById(target);
+    const media = elementNamed(target);
     if (media === null) this.problem = `target="${target}": there is no element with that id`;
     else if (media instanceof MediaElement && media.source?.fileId != null)
       this.loadFrom(fetchSpoken(media.source.fileId), wanted);
@@ -232,7 +233,7 @@ export class CaptionsElement extends TimedElement {
   }
 
   private loadScript(id: string): void {
-    const script = document.getElementById(id.replace(/^#/u, ""));
+    const script = elementNamed(id);
     if (script !== null) this.take({ text: script.textContent ?? "" });
     else this.problem = `captions-script="${id}": there is no element with that id`;
   }

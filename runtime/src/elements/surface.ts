@@ -2,6 +2,7 @@
 
 import { standInOf } from "../native_stand_in.ts";
 import { PictureBox } from "./picture_box.ts";
+import { elementNamed } from "./target.ts";
 import { followers, reflect, type Follower } from "./timed.ts";
 
 export class SurfaceElement extends HTMLElement implements Follower {
@@ -31,7 +32,7 @@ export class SurfaceElement extends HTMLElement implements Follower {
 }
 
 function pictureOf(id: string | null): HTMLCanvasElement | null {
-  const target = id === null ? null : document.getElementById(id);
+  const target = elementNamed(id);
   if (target === null) return null;
   if (target instanceof HTMLCanvasElement) return target;
   if (target instanceof HTMLVideoElement) return standInOf(target);

@@ -4,6 +4,7 @@ import { FrameCanvas } from "../frame_canvas.ts";
 import { isHosted } from "../host.ts";
 import { MediaElement } from "./media.ts";
 import { PictureBox } from "./picture_box.ts";
+import { idOf } from "./target.ts";
 import { reflect, TIME_NAMES } from "./timed.ts";
 
 const VIDEO_TIME_NAMES = [...TIME_NAMES, "current-time", "currenttime"];
@@ -41,8 +42,10 @@ export class VideoElement extends MediaElement {
   /** A mirror may be larger than the original, and needs all its pixels. */
   private isMirrored(): boolean {
     if (this.id === "") return false;
-    const id = CSS.escape(this.id);
-    return document.querySelector(`ef-surface[target="${id}"], ef-surface[for="${id}"]`) !== null;
+    return [...document.querySelectorAll("ef-surface")].some((surface) => {
+      const target = surface.getAttribute("target") ?? surface.getAttribute("for");
+      return target !== null && idOf(target) === this.id;
+    });
   }
 }
 

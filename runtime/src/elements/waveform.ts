@@ -8,6 +8,7 @@ import { frequencyLevels, samplesNeeded, waveLevels, type Analysis } from "../wa
 import { fetchSamples } from "../waveform/samples.ts";
 import { MediaElement } from "./media.ts";
 import { sheetOf } from "./picture_box.ts";
+import { elementNamed } from "./target.ts";
 import { reflect, TimedElement } from "./timed.ts";
 
 const STYLES = `
@@ -56,8 +57,7 @@ export class WaveformElement extends TimedElement {
   }
 
   private target(): MediaElement | null {
-    const id = this.attribute("target", "for");
-    const found = id === null ? null : document.getElementById(id.replace(/^#/u, ""));
+    const found = elementNamed(this.attribute("target", "for"));
     return found instanceof MediaElement ? found : null;
   }
 
