@@ -33,6 +33,8 @@ from framekiln.media.errors import UnreadableMedia
 _LENGTH_MAY_BE_A_GUESS: Final = {"aac", "mp3", "gif"}
 # Their headers state one duration, of the longest track of any type: subtitles may be longer.
 _LENGTH_IS_OF_ANY_TRACK: Final = "matroska,webm"
+# Their headers count the delay of an audio encoder, or that of the file's other track, too.
+_LENGTH_MAY_INCLUDE_A_DELAY: Final = {"ogg", "avi"}
 # A stated audio duration excludes the encoder's padding: it may be this much shorter than measured.
 # The duration of a GIF counts frames of zero duration as if they had one.
 _PADDING_MS: Final = 100
@@ -125,6 +127,9 @@ def _duration_ms(container: InputContainer, streams: list[Stream]) -> Fraction:
     if stated_ms and container.format.name == _LENGTH_IS_OF_ANY_TRACK:
         end_ms = _last_end_ms(container, streams)
         return end_ms if end_ms and stated_ms - end_ms > _PADDING_MS else stated_ms
+    if stated_ms and container.format.name in _LENGTH_MAY_INCLUDE_A_DELAY:
+        end_ms = _last_end_ms(container, streams)
+        return min(end_ms, stated_ms) if end_ms else stated_ms
     if stated_ms and container.format.name not in _LENGTH_MAY_BE_A_GUESS:
         return stated_ms
     measured_ms = _measured_ms(container, streams)
