@@ -144,7 +144,7 @@ REMEDIES: Final = {
     "role_too_low": "Ask an owner for the role that the message names.",
     "cross_origin": "Send an API key, or the request from a page of this service.",
     "metrics_forbidden": "Ask from this machine, or send the token in FRAMEKILN_METRICS_TOKEN.",
-    "unknown_host": "Use the address in FRAMEKILN_PUBLIC_URL, or send an API key.",
+    "unknown_host": "Use the address in FRAMEKILN_BASE_URL, or send an API key.",
     "out_of_range": "Continue at next_byte.",
     "range_not_satisfiable": "Ask for a range within the size in Content-Range.",
     "upload_gap": "Continue at next_byte.",

@@ -11,6 +11,7 @@ import framekiln
 from framekiln.api.remedies import REMEDIES, remedy_of_kind
 from framekiln.identity.errors import KeyMalformed, SessionEnded, SessionMissing
 from framekiln.kit.errors import FramekilnError, InvalidInput
+from framekiln.settings import Settings
 from tests.support.api_document import api_document
 from tests.unit.client.described_service import operations_of
 
@@ -52,6 +53,12 @@ def test_remedies_are_sentences_about_existing_codes(kinds: set[type[FramekilnEr
     codes = {each.code for each in kinds} | {FramekilnError.code, *WITHOUT_CLASS}
     assert set(REMEDIES) - codes == set()
     assert all(re.fullmatch(r"[A-Z][^\n]{8,118}\.", each) for each in REMEDIES.values())
+
+
+def test_variables_in_remedies_are_settings() -> None:
+    named = set(re.findall(r"FRAMEKILN_[A-Z_]+", " ".join(REMEDIES.values())))
+    assert "FRAMEKILN_BASE_URL" in named
+    assert named <= {field.alias for field in Settings.model_fields.values()}
 
 
 def test_routes_in_remedies_exist() -> None:
