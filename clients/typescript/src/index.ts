@@ -21,5 +21,12 @@ export type { Stream, Streams } from "./streams.ts";
 export type { CreateTemplate, Template, Templates, TemplateVersion } from "./templates.ts";
 export type { Transcription, Transcriptions } from "./transcriptions.ts";
 export type { RemoteFile, UploadOptions } from "./uploads.ts";
-export type { CreateVideo, ImageFormat, LayerConfig, Video, Videos } from "./videos.ts";
+export type {
+  CreateVideo,
+  ImageFormat,
+  LayerConfig,
+  PosterFormat,
+  Video,
+  Videos,
+} from "./videos.ts";
 export type { Delivery, Webhook, Webhooks } from "./webhooks.ts";

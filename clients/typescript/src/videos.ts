@@ -10,6 +10,7 @@ export type Video = ResultOf<"get", "/v2/videos/{video_id}">;
 export type CreateVideo = JsonBody<"/v2/videos/new">;
 export type LayerConfig = CreateVideo["config"];
 export type ImageFormat = "jpg" | "png" | "webp";
+export type PosterFormat = "jpg" | "webp";
 type CreatedVideo = ResultOf<"post", "/v2/videos/new">;
 
 export class Videos extends Part {
@@ -90,7 +91,7 @@ export class Videos extends Part {
   }
 
   /** Returns the picture to show before a video plays. */
-  async poster(id: string, query: { at?: number; format?: ImageFormat } = {}): Promise<Blob> {
+  async poster(id: string, query: { at?: number; format?: PosterFormat } = {}): Promise<Blob> {
     return (await this.media(withQuery(`/v2/videos/${id}/poster`, query))).blob();
   }
 

@@ -23,6 +23,7 @@ from framekiln.client.uploads import open_local
 _VIDEOS: Final = "/v2/videos"
 
 FrameFormat = Literal["jpg", "png", "webp"]
+PosterFormat = Literal["jpg", "webp"]
 MediaKind = Literal["video", "audio", "image"]
 Destinations = Sequence[Mapping[str, Any]] | None
 """Where copies are sent; None for those of the template."""
@@ -123,7 +124,7 @@ class RemoteVideos(RemotePart[Connection_co]):
         video_id: str,
         *,
         time_s: float | None = None,
-        image_format: FrameFormat | None = None,
+        image_format: PosterFormat | None = None,
     ) -> Steps[bytes]:
         """Return the picture to show before a video plays, by default the one its config names."""
         query = {"at": time_s, "format": image_format}

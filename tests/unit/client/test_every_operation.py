@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import httpx
 import pytest
 
 from framekiln.client import AsyncClient, Client
 from framekiln.client.operations import Listing, Operation
+from framekiln.client.videos import FrameFormat, PosterFormat
 from tests.support.api_document import api_document
 from tests.support.clips import Clip, make_clip
 from tests.unit.client.described_service import DescribedService, operations_of
@@ -305,3 +306,16 @@ async def test_new_requests_also_work_with_asyncio(service: DescribedService, fo
         "GET /api/v1/activity",
         "GET /v2/templates/{template_id}/versions",
     }
+
+
+@pytest.mark.parametrize(
+    ("path", "formats"),
+    [
+        ("/v2/videos/{video_id}/poster", PosterFormat),
+        ("/v2/videos/{video_id}/frame", FrameFormat),
+    ],
+)
+def test_formats_of_pictures_are_those_of_the_service(path: str, formats: Any) -> None:
+    parameters = api_document()["paths"][path]["get"]["parameters"]
+    [found] = [each["schema"]["enum"] for each in parameters if each["name"] == "format"]
+    assert set(get_args(formats)) == set(found)
