@@ -433,6 +433,8 @@ class TestBatches:
             (await pipelines.create("pipeline-batches", keyed))["batch"]["id"] for _ in range(2)
         ]
         assert batches[0] == batches[1] != first["batch"]["id"]
+        answer = await pipelines.post("pipeline-batches", body, Idempotency_Key="two")
+        assert (answer.status_code, answer.json()["batch"]["id"]) == (200, batches[0])
 
     @pytest.mark.spec("7")
     async def test_a_batch_with_an_image_or_an_archived_pipeline_is_refused(

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, TypeVar
 from uuid import UUID
 
@@ -132,6 +132,11 @@ class BatchRequest(RequestRecord):
     max_in_flight: Annotated[int, IntegerBetween(1, 100_000)] = 100
     version: VersionNumber | None = None
     idempotency_key: IdempotencyKey | None = None
+
+    @property
+    def digest(self) -> str:
+        """The same whether the key is in the body or in a header."""
+        return sha256_digest(as_json(replace(self, idempotency_key=None)))
 
 
 @dataclass(frozen=True, kw_only=True)
