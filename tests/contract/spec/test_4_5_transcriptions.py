@@ -258,6 +258,8 @@ async def test_transcriptions_are_listed_in_pages(app: AppHarness, spoken: dict[
         paged += page["transcriptions"]
         cursor = page["next_cursor"]
     assert (paged, cursor) == (whole, None)
+    refused = (await app.client.get(TRANSCRIPTIONS, params={"cursor": "7"})).json()
+    assert "send next_cursor of the previous page" in refused["message"]
 
 
 @pytest.mark.spec("3.3")

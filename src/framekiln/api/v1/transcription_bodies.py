@@ -4,9 +4,10 @@ import re
 from typing import Annotated, Any, Final
 from uuid import UUID
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, Field
 
 from framekiln.api.unknown_fields import RequestBody
+from framekiln.api.v1.pages import MAX_LIMIT, ListQuery
 from framekiln.api.v1.render_bodies import Instant
 from framekiln.kit.ids import FileId
 from framekiln.transcripts.documents import transcription_document, transcription_document_for_file
@@ -137,15 +138,10 @@ class IsobmffTranscriptionRecord(FileTranscriptionRecord):
         return cls(**record, isobmff_track=length)
 
 
-class TranscriptionQuery(BaseModel):
-    """The query of GET /api/v1/transcriptions; unknown parameters are refused."""
+class TranscriptionQuery(ListQuery):
+    """The query of GET /api/v1/transcriptions."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    limit: int = Field(default=20, ge=1, le=100, description="Transcriptions on a page.")
-    cursor: str | None = Field(
-        default=None, pattern="^[0-9]{1,18}$", description="`next_cursor` of the previous page."
-    )
+    limit: int = Field(default=20, ge=1, le=MAX_LIMIT, description="Transcriptions on a page.")
     file_id: str | None = Field(default=None, description="Only those of this file.")
 
 

@@ -132,17 +132,15 @@ async def list_transcriptions(
     query: Annotated[TranscriptionQuery, Query()],
 ) -> TranscriptionList:
     """Return a page of the organization's transcriptions, newest first."""
-    page = await services_of(request).transcripts.page(
+    found = await services_of(request).transcripts.page(
         caller.organization.id,
         file_id=parse_file_id(query.file_id) if query.file_id is not None else None,
-        before_position=int(query.cursor) if query.cursor else None,
+        before_position=query.position,
         limit=query.limit + 1,
     )
-    shown = page[: query.limit]
-    is_last = len(page) <= query.limit
+    page, next_cursor = query.page_of(found, lambda each: each.position)
     return TranscriptionList(
-        transcriptions=[TranscriptionRecord.of(each) for each in shown],
-        next_cursor=None if is_last else str(shown[-1].position),
+        transcriptions=[TranscriptionRecord.of(each) for each in page], next_cursor=next_cursor
     )
 
 

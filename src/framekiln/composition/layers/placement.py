@@ -98,7 +98,7 @@ class LayerPlacer:
                 start_s = before.end_s - overlap_s
                 placed.append(replace(alone, start_s=start_s, crossfade_in=coming))
             if alone.extent.length_s is None and number + 1 < len(layers):
-                self._issue(layer, "duration_required", "trim.end", _needs_end(layer))
+                self._issue(layer, "duration_required", "trim.end", _needs_end(alone))
         return tuple(placed)
 
     def _alone(self, layer: Layer) -> PlacedLayer:
@@ -194,15 +194,15 @@ class LayerPlacer:
         self.findings.add_issue(ConfigFinding(f"{layer.path}.{name}", code, message))
 
 
-def _needs_end(layer: Layer) -> str:
-    endless = "it loops for ever" if _loops_for_ever(layer) else "it has none of its own"
-    if isinstance(layer, VideoLayer) and layer.freeze:
+def _needs_end(placed: PlacedLayer) -> str:
+    layer, endless = placed.layer, "it has none of its own"
+    if placed.source is not None and placed.source.is_placeholder:
+        endless = "the placeholder in place of its source has none"
+    elif isinstance(layer, VideoLayer) and layer.freeze:
         endless = "its last frame stays"
+    elif isinstance(layer, VideoLayer | AudioLayer) and layer.loop.plays is None:
+        endless = "it loops for ever"
     return f"is missing: only the last layer of a sequence may have no end, and {endless}"
-
-
-def _loops_for_ever(layer: Layer) -> bool:
-    return isinstance(layer, VideoLayer | AudioLayer) and layer.loop.plays is None
 
 
 def _window_extent(window: SourceWindow) -> LayerExtent:

@@ -74,7 +74,8 @@ class InvalidRows(InvalidInput):
         first = self.issues[0]
         count = row_count or len({issue.row for issue in issues})
         where = f"row {first.row}" + (f", {first.path}" if first.path else "")
-        more = f" ({count} rows have errors; nothing was started)"
+        rows = "1 row has" if count == 1 else f"{count} rows have"
+        more = f" ({rows} errors; nothing was started)"
         super().__init__(f"{where}: {first.message}{more}")
 
 

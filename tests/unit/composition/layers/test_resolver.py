@@ -316,6 +316,10 @@ def test_a_film_without_length_or_size_names_the_source_that_is_left_out() -> No
         (video(loop=True), "it loops for ever"),
         (video(freeze=True), "its last frame stays"),
         (image(trim={}), "it has none of its own"),
+        (
+            video(file="https://a.test/gone.mp4", onError="placeholder"),
+            "the placeholder in place of its source has none",
+        ),
     ],
 )
 def test_the_message_about_an_endless_layer_in_a_sequence_has_the_reason(
