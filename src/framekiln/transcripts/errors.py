@@ -22,7 +22,7 @@ class CorrectionNotFound(NotFound):
 
 
 class InvalidCorrection(InvalidInput):
-    """Its span ends before it starts."""
+    """Its span ends before it starts, or starts after the end of the track."""
 
     code = "invalid_correction"
 

@@ -28,6 +28,7 @@ from framekiln.transcripts.corrections import (
 from framekiln.transcripts.documents import page_captions, read_transcript
 from framekiln.transcripts.errors import (
     CorrectionNotFound,
+    InvalidCorrection,
     NoAudioTrack,
     NotAnAudioTrack,
     TranscriptionNotComplete,
@@ -173,6 +174,12 @@ class Transcripts:
         self, transcription: Transcription, *, start_ms: int, end_ms: int, text: str
     ) -> TranscriptCorrection:
         """Replace what is said in a span, and the corrections within it."""
+        if start_ms >= transcription.duration_ms:
+            raise InvalidCorrection(
+                f"the correction starts at {start_ms} ms, but the track ends at"
+                f" {transcription.duration_ms} ms",
+                field="start_ms",
+            )
         recognized = await self.transcript(transcription, corrected=False)
         original = recognized.between(start_ms, end_ms).text
         new = TranscriptCorrection(start_ms, end_ms, original, text, self._clock.now())

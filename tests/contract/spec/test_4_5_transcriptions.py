@@ -342,6 +342,7 @@ async def check_refused_corrections(app: AppHarness, path: str) -> None:
     wrong: list[tuple[str, dict[str, Any], int, str]] = [
         ("0", {"end_ms": 0, "text": "x"}, 400, "invalid_request"),
         ("900", {"end_ms": 900, "text": "x"}, 400, "invalid_correction"),
+        ("999999", {"end_ms": 1000000, "text": "x"}, 400, "invalid_correction"),
         ("900", {"end_ms": 1000, "text": "x"}, 409, "correction_overlaps"),
         ("0", {"end_ms": 3000, "text": "a\x01b"}, 400, "invalid_request"),
         ("0", {"end_ms": 3000, "text": "a" * 5001}, 400, "invalid_request"),
