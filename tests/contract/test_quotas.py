@@ -202,6 +202,8 @@ class TestRenderMinutes:
         assert_refused(
             await org.client.post(RENDERS, json=RENDER), Quota.RENDER_MINUTES, used=6, limit=5
         )
+        still = RENDER | {"output": {"container": "png"}}
+        assert (await org.client.post(RENDERS, json=still)).status_code == 201
         # It was accepted before the others were planned.
         await plan_film(org, third, minutes=3)
         info = await org.info(third)

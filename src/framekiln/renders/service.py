@@ -49,7 +49,8 @@ from framekiln.storage.deletions import BlobDeletions
 WriteWithRender = Callable[[Connection, Render], Awaitable[None]]
 
 _DELETED_AT_A_TIME: Final = 100
-_LIMITING_RENDERS: Final = (Quota.QUEUED_JOBS, Quota.RENDER_MINUTES, Quota.STORED_BYTES)
+_LIMITING_STILLS: Final = (Quota.QUEUED_JOBS, Quota.STORED_BYTES)
+_LIMITING_FILMS: Final = (*_LIMITING_STILLS, Quota.RENDER_MINUTES)
 # Workers notice within a second; the rest is for one that hangs or has lost the database.
 _NOTICED_WITHIN: Final = timedelta(minutes=10)
 
@@ -151,6 +152,7 @@ class Renders:
         """Insert a render whose blobs are stored, and queue its job, in one transaction."""
         organization_id, api_key_id = caller.organization.id, caller.api_key_id
         key, data_at = composition_keys(organization_id, render_id, new, has_data=has_data)
+        limits = _LIMITING_FILMS if isinstance(new.output, FilmFormat) else _LIMITING_STILLS
         insert = partial(
             store.insert,
             render_id=render_id,
@@ -165,7 +167,7 @@ class Renders:
         if also_write is None:
             # Most renders take one statement, which is a transaction by itself.
             conditions = [
-                self._quotas.allowing(organization_id, *_LIMITING_RENDERS),
+                self._quotas.allowing(organization_id, *limits),
                 self._events.not_awaited(organization_id, api_key_id),
             ]
             async with self._database.connection() as connection:
@@ -173,7 +175,7 @@ class Renders:
             if render is not None:
                 return render
         async with self._database.transaction() as connection:
-            await self._quotas.check(connection, organization_id, *_LIMITING_RENDERS)
+            await self._quotas.check(connection, organization_id, *limits)
             render = await insert(connection)
             assert render is not None, "its id is new"
             if also_write is not None:
