@@ -152,6 +152,10 @@ def _is_over(value: Any, most: int) -> bool:
 
 MAX_INTEGER: Final = 10**15
 MAX_LIST_ITEMS: Final = 10_000
+_UNEQUAL_TYPES: Final = (
+    "compares a text with a number, or values without an order: an input with the rule numeric"
+    " accepts numbers only"
+)
 _GIVE_VALUE: Final = "give it a value, or use the filter default"
 _TAGS: Final = {"if", "unless", "case", "for", "break", "continue", "assign", "capture", "comment"}
 _ALWAYS: Final = {"raw", "content", "output", "illegal"}
@@ -296,6 +300,9 @@ def _fault(error: LiquidError) -> TemplateLiquidError:
     words = str(error).splitlines()[0] if str(error) else type(error).__name__
     if isinstance(error, liquid.exceptions.UndefinedError):
         return TemplateLiquidError("unknown_input", f"{words[:200]}: {_GIVE_VALUE}")
+    if "not supported between" in words:
+        # Of Python, which names its own types.
+        return TemplateLiquidError("template_syntax", _UNEQUAL_TYPES)
     return TemplateLiquidError("template_syntax", f"is not valid Liquid: {words[:200]}")
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from framekiln.composition.layers import ReadOptions, read_config, write_config
+from framekiln.composition.layers import InvalidConfig, ReadOptions, read_config, write_config
 from framekiln.composition.templates import fill_template, open_template
 
 
@@ -67,6 +67,11 @@ def test_numbers_in_texts_are_compared_as_numbers_and_printed_as_sent(
     )
     assert texts(made) == [f"five {value} {value}", "more"]
     assert made[0]["name"] == str(value)
+
+
+def test_a_comparison_of_a_text_with_a_number_names_the_rule_for_numbers() -> None:
+    with pytest.raises(InvalidConfig, match=r"compares a text with a number.* rule numeric"):
+        filled({"x": "required"}, text_layer("{% if x > 3 %}more{% endif %}"), x="abc")
 
 
 def test_the_default_filter_keeps_the_text_0_of_a_number() -> None:
