@@ -243,7 +243,7 @@ KNOWN = """<ef-configuration api-host="x"><ef-preview foo="1"><ef-timegroup id="
  trimstart="0s" source-out="1s">x</ef-text><ef-pan-zoom x="1" y="1" scale="1"
  auto-fit></ef-pan-zoom>
  <ef-motionblur shutter-angle="180" fps="30" sensitivity="1" threshold="1" angle="0" amount="1">
- </ef-motionblur><ef-captions captions-script="c" word-style="x" target="v"></ef-captions>
+ </ef-motionblur><ef-captions captions-script="c" word-style="x" target="a"></ef-captions>
  <ef-controls some="thing"></ef-controls></ef-timegroup></ef-preview></ef-configuration>
  <script type="application/json" id="c">{"segments": []}</script>"""
 
