@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from framekiln.db.pool import MAX_CONNECTIONS
+from framekiln.files.jobs import SOURCES_QUEUE
 from framekiln.jobs.model import JobStatus
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.order import ConfinedOrder
@@ -24,7 +25,7 @@ from framekiln.media.segments.renditions import Outline
 from framekiln.media.segments.tasks import SEGMENT_TASK, TASKS_MODULE
 from framekiln.playback import store
 from framekiln.playback.errors import MediaNotReady
-from framekiln.playback.jobs import FETCH_SOURCE, SOURCES_QUEUE, probe_job
+from framekiln.playback.jobs import FETCH_SOURCE, probe_job
 from framekiln.playback.model import NO_TRACKS, PlaybackSource, SourceId, SourceStatus
 from framekiln.playback.service import Playback
 from framekiln.worker.pools import worker_pools

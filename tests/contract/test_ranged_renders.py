@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from framekiln.kit.content_version import SourceChanged
+from framekiln.kit.content_version import ContentVersion, SourceChanged
 from framekiln.kit.ids import RenderId
 from framekiln.kit.ranged_path import RangedPath
 from framekiln.renders.assets import RenderAssets
@@ -93,3 +93,21 @@ async def test_all_workers_of_a_render_read_the_same_version(
     with pytest.raises(SourceChanged):
         await fetch("fourth")
     server.tag, server.sends_parts = '"one"', True
+
+
+async def test_a_source_downloaded_for_a_film_that_gave_up_its_slot_is_read_whole(
+    app: AppHarness, server: RangedServer, tmp_path: Path
+) -> None:
+    url, loop = server.address("clip.mp4"), asyncio.get_running_loop()
+    bundle = RenderId(UUID(await app.create(width=320, height=240)))
+    render = await app.services.render_worker.get(bundle)
+    assert render is not None
+    sources = render_sources(app.services)
+    waited = RenderAssets(sources, render, folder=tmp_path, loop=loop, fetched={url: None})
+    path = (await waited.fetch_async(url)).path
+    assert not isinstance(path, RangedPath)
+    assert path.stat().st_size == server.size("clip.mp4")
+    # Unless another worker has read parts of another version.
+    await sources.versions.record(bundle, url, ContentVersion(5, '"other"', None))
+    with pytest.raises(SourceChanged):
+        await waited.fetch_async(url)

@@ -5,6 +5,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from framekiln.capture.page import FrameSize
+from framekiln.engine.audio_clips import AudioClips
 from framekiln.engine.film_plan import FilmPlan, cut_slices
 from framekiln.kit.ids import RenderId
 from framekiln.renders.model import Render
@@ -16,13 +17,13 @@ ASKED: Final[dict[str, Any]] = {"width": 64, "height": 36, "fps": 30}
 SHORT: Final[dict[str, Any]] = {"html": "<p>x", **ASKED, "duration_ms": 100}
 
 
-async def planned(app: AppHarness, duration_ms: int) -> Render:
+async def planned(app: AppHarness, duration_ms: int, audio_clips: AudioClips = ()) -> Render:
     """Return a render that was planned, so that its sound waits to be mixed."""
     render = await render_of(app, await app.create(**SHORT))
     for job in await app.services.jobs.list_jobs(kind="render.film"):
         await app.services.jobs.cancel(job.job_id)
     timeline = Timeline.lasting(duration_ms, FPS)
-    plan = FilmPlan(FrameSize(64, 36), timeline)
+    plan = FilmPlan(FrameSize(64, 36), timeline, audio_clips)
     slices = cut_slices(timeline, duration_ms)
     await app.services.render_worker.save_plan(render, plan, slices)
     for job in await app.services.jobs.list_jobs(kind="render.film"):

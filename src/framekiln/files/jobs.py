@@ -1,4 +1,4 @@
-"""The jobs of files."""
+"""The jobs of files, and the queue of all jobs that download sources."""
 
 from typing import Final
 
@@ -7,6 +7,8 @@ from framekiln.jobs.model import NewJob
 
 PROCESS_FILE: Final = "file.process"
 FILES_QUEUE: Final = "files"
+# Downloads mostly wait: slow servers take no slot of those who play or make films.
+SOURCES_QUEUE: Final = "sources"
 
 
 def process_job(file: File) -> NewJob:

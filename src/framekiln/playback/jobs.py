@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from framekiln.files.jobs import SOURCES_QUEUE
 from framekiln.jobs.model import NewJob
 from framekiln.playback.model import PlaybackSource, SegmentName
 
@@ -11,8 +12,6 @@ MAKE_SEGMENT: Final = "playback.segment"
 QUEUE: Final = "playback"
 # A separate queue, so that background work never takes the slots of requested work.
 AHEAD_QUEUE: Final = "ahead"
-# And so that slow servers never take the slots of those who play.
-SOURCES_QUEUE: Final = "sources"
 
 # Requested segments come first; the following ones are made in the meantime, nearest first.
 _PROBE_PRIORITY: Final = 20

@@ -6,8 +6,11 @@ sources in parts, by range requests.
 
 import asyncio
 import hashlib
-from collections.abc import Coroutine
-from dataclasses import dataclass
+import time
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -25,17 +28,21 @@ from framekiln.files.ids import parse_file_id
 from framekiln.files.ingest import Ingest
 from framekiln.files.service import Files
 from framekiln.kit.cancellation import wait_for_result
+from framekiln.kit.confined.errors import rebuild_error
 from framekiln.kit.content_version import ContentVersion
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.kit.ids import FileId, OrganizationId, RenderId
 from framekiln.kit.ranged_source import SourceParts, open_ranged
 from framekiln.renders import source_store
 from framekiln.renders.bundle import unpack
+from framekiln.renders.jobs import FetchResults
 from framekiln.renders.model import Render
 from framekiln.storage.blob_store import BlobStore
 
 _MARGIN_S: Final = 60.0
 _SHOWN_URL_CHARACTERS: Final = 200
+SLOW_AFTER_S: Final = 5.0
+"""A download that takes longer is one of a slow server."""
 
 
 class CaptionSource(Protocol):
@@ -88,12 +95,21 @@ class RenderAssets:
         *,
         folder: Path,
         loop: asyncio.AbstractEventLoop,
+        fetched: FetchResults | None = None,
     ) -> None:
         self._sources = sources
         self._render = render
-        self._folder = folder
+        self.folder = folder
         self._loop = loop
+        self._fetched = fetched or {}
         self._ranged: dict[str, LocalAsset] = {}
+        self._downloads: dict[object, tuple[str, float]] = {}
+
+    def slow_downloads(self) -> list[str]:
+        """Return the URLs of slow servers that are waited for now."""
+        slow_since_s = time.monotonic() - SLOW_AFTER_S
+        waited_for = list(self._downloads.values())
+        return sorted({url for url, since_s in waited_for if since_s < slow_since_s})
 
     def fetch(self, url: str) -> LocalAsset:
         """Return the file at an address; called from a film thread, which it blocks."""
@@ -102,7 +118,7 @@ class RenderAssets:
 
     async def fetch_async(self, url: str) -> LocalAsset:
         """Return the file at an address."""
-        path = self._folder / f"asset-{hashlib.sha256(url.encode()).hexdigest()[:32]}"
+        path = self.folder / f"asset-{hashlib.sha256(url.encode()).hexdigest()[:32]}"
         owner = self._render.organization_id
         if url.startswith(FILE_ID):
             return await self._fetch_file(parse_file_id(url.removeprefix(FILE_ID)), path)
@@ -111,11 +127,20 @@ class RenderAssets:
             captions = await self._sources.captions.captions_json(owner, file_id)
             await asyncio.to_thread(path.write_bytes, captions)
             return LocalAsset(path, "application/json")
+        if (failure := self._fetched.get(url)) is not None:
+            raise rebuild_error(failure, "download")
+        with self._download(url):
+            return await self._fetch_remote(url, path)
+
+    async def _fetch_remote(self, url: str, path: Path) -> LocalAsset:
         # Another name, because the path may already hold the whole source.
         parts = path.with_name(f"{path.name}-parts")
-        if self._render.is_bundle and (ranged := await self._open_ranged(url, parts)):
+        is_ranged = self._render.is_bundle and url not in self._fetched
+        if is_ranged and (ranged := await self._open_ranged(url, parts)):
             return ranged
-        asset = await self._sources.ingest.get(owner, url)
+        asset = await self._sources.ingest.get(self._render.organization_id, url)
+        if url in self._fetched and (pinned := await self._pinned(url)):
+            pinned.check(replace(pinned, size_bytes=asset.byte_size), url[:_SHOWN_URL_CHARACTERS])
         await self._sources.blobs.get_to_read(asset.blob_key, path)
         return LocalAsset(path, asset.content_type)
 
@@ -124,12 +149,13 @@ class RenderAssets:
         if url in self._ranged:
             return self._ranged[url]
         sources, render_id = self._sources, self._render.id
-        pinned = await sources.versions.find(render_id, url)
+        pinned = await self._pinned(url)
         if pinned is None and await sources.ingest.find(self._render.organization_id, url):
             return None
         parts = SourceParts(sources.fetcher, url, DOWNLOAD_WITHIN_S, version=pinned)
+        run = partial(self._run, url)
         source = await open_ranged(
-            parts, path, run=self._run, max_bytes=MAX_ASSET_BYTES, is_pinned=pinned is not None
+            parts, path, run=run, max_bytes=MAX_ASSET_BYTES, is_pinned=pinned is not None
         )
         if source is None:
             return None
@@ -138,9 +164,24 @@ class RenderAssets:
         self._ranged[url] = LocalAsset(source.path, source.content_type or UNKNOWN_TYPE)
         return self._ranged[url]
 
-    def _run(self, reading: Coroutine[Any, Any, bytes]) -> bytes:
-        fetching = asyncio.run_coroutine_threadsafe(self._counted(reading), self._loop)
-        return wait_for_result(fetching, DOWNLOAD_WITHIN_S + _MARGIN_S)
+    async def _pinned(self, url: str) -> ContentVersion | None:
+        return await self._sources.versions.find(self._render.id, url)
+
+    def _run(self, url: str, reading: Coroutine[Any, Any, bytes]) -> bytes:
+        with self._download(url):
+            fetching = asyncio.run_coroutine_threadsafe(self._counted(reading), self._loop)
+            return wait_for_result(fetching, DOWNLOAD_WITHIN_S + _MARGIN_S)
+
+    @contextmanager
+    def _download(self, url: str) -> Iterator[None]:
+        """Note that the film waits for a download, unless it has already given up its slot."""
+        key = object()
+        if url not in self._fetched:
+            self._downloads[key] = url, time.monotonic()
+        try:
+            yield
+        finally:
+            self._downloads.pop(key, None)
 
     async def _counted(self, reading: Coroutine[Any, Any, bytes]) -> bytes:
         quotas, owner = self._sources.ingest.quotas, self._render.organization_id

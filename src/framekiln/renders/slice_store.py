@@ -60,6 +60,17 @@ async def release(connection: Connection, render_id: RenderId, *, job_id: int) -
     return cursor.rowcount
 
 
+async def give_back(connection: Connection, render_id: RenderId, *, job_id: int) -> None:
+    """Free the slice of a job that has ended its work, as if it had not been taken."""
+    await connection.execute(
+        """
+        UPDATE render_slice SET status = 'todo', fence = fence - 1
+        WHERE render_id = %s AND status = 'taken' AND taken_by = %s
+        """,
+        (render_id, job_id),
+    )
+
+
 async def list_free_numbers(connection: Connection, render_id: RenderId) -> list[int]:
     """Return the numbers of the free slices, in order."""
     cursor = await connection.execute(

@@ -27,7 +27,7 @@ from framekiln.quotas.model import Quota, QuotaExceeded
 from framekiln.quotas.service import Quotas
 from framekiln.renders import slice_store, store
 from framekiln.renders.events import RenderEvents
-from framekiln.renders.jobs import film_job, join_job, sound_job
+from framekiln.renders.jobs import film_job, join_job, sound_job, sources_job
 from framekiln.renders.model import (
     CopiedParts,
     FinishedSlice,
@@ -94,6 +94,17 @@ class RenderWorker:
         async with self._locked(render_id) as (connection, _):
             if await slice_store.release(connection, render_id, job_id=job_id):
                 await store.set_recovering(connection, render_id)
+
+    async def fetch_sources_first(
+        self, render: Render, urls: Sequence[str], *, job: JobContext
+    ) -> None:
+        """Give back the slice of a job, and queue the downloads that it needs to go on."""
+        async with self._locked(render.id) as (connection, current):
+            if current is not None and not current.status.is_terminal:
+                await slice_store.give_back(connection, render.id, job_id=job.job_id)
+                fetched = job.args.get("fetched")
+                first = sources_job(render, urls, then=job.kind, fetched=fetched)
+                await self._jobs.defer(connection, first)
 
     async def get(self, render_id: RenderId) -> Render | None:
         """Return a render; None when it has ended."""

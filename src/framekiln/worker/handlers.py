@@ -78,4 +78,8 @@ def _plain_handlers(services: Services, queues: list[str]) -> Handlers:
         from framekiln.worker.http_handlers import endpoint_handlers
 
         handlers |= endpoint_handlers(services)
+    if {FILM_QUEUE, MEDIA_QUEUE, PLAYBACK_QUEUE} & set(queues):
+        from framekiln.worker.source_handlers import source_handlers
+
+        handlers |= source_handlers(services)
     return handlers

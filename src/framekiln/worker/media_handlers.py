@@ -13,7 +13,9 @@ def media_handlers(services: Services, sandbox: WarmSandbox) -> dict[str, Handle
     """Return the handlers by job kind."""
     work, blobs = services.render_worker, services.blobs
     return {
-        MIX_SOUND: MixSound(work, blobs, render_sources(services), render_cache(services)),
+        MIX_SOUND: MixSound(
+            work, blobs, render_sources(services), render_cache(services), services.jobs
+        ),
         JOIN_RENDER: JoinRender(work, blobs, sandbox),
     }
 

@@ -22,8 +22,9 @@ _MIN_SLOTS: Final = {"steps": 2, "light_steps": 8, "sound": 2}
 # wait for a heavy one.
 _COMPANION_QUEUES: Final = {
     "io": ("destinations",),
-    "media": ("sound",),
+    "media": ("sound", "sources"),
     "playback": ("ahead", "sources"),
+    "render": ("sources",),
     "steps": ("light_steps",),
 }
 
@@ -47,7 +48,9 @@ def worker_pools(queues: list[str], *, concurrency: int, slots: int) -> list[Wor
         pools = [WorkerPool(tuple(queues), concurrency, RESERVED_SLOTS.get(queues[0], 0))]
     else:
         pools += [_dedicated_pool(queue, slots) for queue in heavy]
-    companions = [other for queue in queues for other in _COMPANION_QUEUES.get(queue, ())]
+    companions = dict.fromkeys(
+        other for queue in queues for other in _COMPANION_QUEUES.get(queue, ())
+    )
     return pools + [_dedicated_pool(queue, slots) for queue in companions]
 
 

@@ -18,6 +18,7 @@ def test_sound_is_mixed_beside_the_light_queues() -> None:
     assert worker_pools(["control", "media"], concurrency=20, slots=1) == [
         WorkerPool(("control", "media"), 20),
         WorkerPool(("sound",), 2, reserved=1),
+        WorkerPool(("sources",), 32, reserved=8),
     ]
     assert WorkerPool(("sound",), 4, reserved=1) in worker_pools(["media"], concurrency=1, slots=4)
 
@@ -50,6 +51,16 @@ def test_prefetch_jobs_and_downloads_have_pools_of_their_own() -> None:
         WorkerPool(("ahead",), 2),
         WorkerPool(("sources",), 33, reserved=8),
     ]
+
+
+def test_whoever_makes_films_also_downloads_their_sources_once() -> None:
+    sources = WorkerPool(("sources",), 33, reserved=8)
+    assert worker_pools(["render"], concurrency=2, slots=2) == [
+        WorkerPool(("render",), 2, reserved=1),
+        sources,
+    ]
+    found = worker_pools(["media", "playback", "render"], concurrency=2, slots=2)
+    assert found.count(sources) == 1
 
 
 def test_an_organization_cannot_take_all_slots_for_requests_to_endpoints() -> None:

@@ -22,6 +22,8 @@ from framekiln.kit.ids import OrganizationId
 from framekiln.renders.assets import AssetSources, RenderAssets, fetch_site
 from framekiln.renders.bundle import read_index
 from framekiln.renders.cache import RenderCache
+from framekiln.renders.handlers.sources import SlotRelease
+from framekiln.renders.jobs import FILM_QUEUE
 from framekiln.renders.model import Render, RenderResult, SourceKind, output_key
 from framekiln.renders.output import FilmFormat, preset_of
 from framekiln.renders.slice_worker import SliceWorker, SliceWorkerServices
@@ -57,17 +59,26 @@ class FilmRender:
         loop = asyncio.get_running_loop()
         with tempfile.TemporaryDirectory(prefix="framekiln-film-") as name:
             folder = Path(name)
-            assets = RenderAssets(self.sources, render, folder=folder, loop=loop)
+            fetched = job.args.get("fetched")
+            assets = RenderAssets(self.sources, render, folder=folder, loop=loop, fetched=fetched)
             order = await self._order(render, assets, folder)
-            if order.still is not None:
-                await self._make_still(render, order, folder / "still", job)
-                return
-            services = SliceWorkerServices(
-                self.worker, self.blobs, self.jobs, self.limits, self.cache
+            making = self._make_slices if order.still is None else self._make_still
+            await SlotRelease(self.worker, self.jobs).run(
+                making(render, order, folder, job),
+                assets,
+                render=render,
+                job=job,
+                queue=FILM_QUEUE,
             )
-            async with SliceProgress(self.worker) as progress:
-                slices = SliceWorker(services, render, job, order, folder, loop, progress)
-                await self.film_threads.run(slices.run, owner=render.organization_id)
+
+    async def _make_slices(
+        self, render: Render, order: FilmOrder, folder: Path, job: JobContext
+    ) -> None:
+        services = SliceWorkerServices(self.worker, self.blobs, self.jobs, self.limits, self.cache)
+        loop = asyncio.get_running_loop()
+        async with SliceProgress(self.worker) as progress:
+            slices = SliceWorker(services, render, job, order, folder, loop, progress)
+            await self.film_threads.run(slices.run, owner=render.organization_id)
 
     async def _order(self, render: Render, assets: RenderAssets, folder: Path) -> FilmOrder:
         request = render.request
@@ -100,9 +111,9 @@ class FilmRender:
         return (await self.blobs.get(key)).decode()
 
     async def _make_still(
-        self, render: Render, order: FilmOrder, path: Path, job: JobContext
+        self, render: Render, order: FilmOrder, folder: Path, job: JobContext
     ) -> None:
-        output = render.request.output
+        output, path = render.request.output, folder / "still"
         assert order.still is not None
         assert not isinstance(output, FilmFormat)
         still = await self.film_threads.run(

@@ -13,6 +13,7 @@ from framekiln.engine.film_plan import COPIED_SLICE, FilmPlan
 from framekiln.engine.site import SiteAssets
 from framekiln.jobs.failures import retry_while_database_down
 from framekiln.jobs.model import JobContext
+from framekiln.jobs.queue import JobQueue
 from framekiln.kit.cancellation import run_cancellable
 from framekiln.kit.confined.budget import child_budget, children_of
 from framekiln.kit.confined.run import run_warm
@@ -22,6 +23,8 @@ from framekiln.media.remux.assemble import assemble
 from framekiln.media.remux.confined_join import join_order
 from framekiln.renders.assets import AssetSources, RenderAssets, fetch_site
 from framekiln.renders.cache import RenderCache, joined_film_digest
+from framekiln.renders.handlers.sources import SlotRelease
+from framekiln.renders.jobs import SOUND_QUEUE
 from framekiln.renders.model import FinishedSlice, Render, RenderResult, output_key, sound_key
 from framekiln.renders.output import container_of
 from framekiln.renders.worker import (
@@ -42,6 +45,7 @@ class MixSound:
     blobs: BlobStore
     sources: AssetSources
     cache: RenderCache
+    jobs: JobQueue
 
     async def __call__(self, job: JobContext) -> None:
         """Mix the audio clips of the plan into one track."""
@@ -54,10 +58,29 @@ class MixSound:
             await stop_when_unwanted(self.worker, render_id, self._make(render, plan, job))
 
     async def _make(self, render: Render, plan: FilmPlan, job: JobContext) -> None:
+        with tempfile.TemporaryDirectory(prefix="framekiln-sound-") as name:
+            assets = RenderAssets(
+                self.sources,
+                render,
+                folder=Path(name),
+                loop=asyncio.get_running_loop(),
+                fetched=job.args.get("fetched"),
+            )
+            await SlotRelease(self.worker, self.jobs).run(
+                self._make_from(assets, render, plan, job),
+                assets,
+                render=render,
+                job=job,
+                queue=SOUND_QUEUE,
+            )
+
+    async def _make_from(
+        self, assets: RenderAssets, render: Render, plan: FilmPlan, job: JobContext
+    ) -> None:
         key = sound_key(render, job_id=job.job_id, attempt=job.attempt)
         digest = plan.sound_digest
         if not await self.cache.copy_sound(render, plan, to_key=key):
-            digest = await self._mix(render, plan, key)
+            digest = await self._mix(assets, render, plan, key)
             await self.cache.add(render, digest, key=key, record={})
         finished = await self.worker.finish_sound(
             render.id, blob_key=key, digest=digest, mixed=plan.audio_clips
@@ -65,35 +88,30 @@ class MixSound:
         if not finished:
             await self.blobs.delete(key)
 
-    async def _mix(self, render: Render, plan: FilmPlan, key: str) -> str | None:
+    async def _mix(
+        self, remote: RenderAssets, render: Render, plan: FilmPlan, key: str
+    ) -> str | None:
         """Mix and store the sound; return its digest if its sources are still those of the plan."""
-        with tempfile.TemporaryDirectory(prefix="framekiln-sound-") as name:
-            folder = Path(name)
-            assets: Assets = RenderAssets(
-                self.sources,
-                render,
-                folder=folder,
-                loop=asyncio.get_running_loop(),
+        assets: Assets = remote
+        if render.is_bundle and plan.audio_clips:
+            assets = SiteAssets(await fetch_site(render, self.blobs, remote.folder), remote)
+        path = remote.folder / "sound.mp4"
+        tracked = TrackedAssets(assets)
+        with children_of(str(render.organization_id)):
+            await run_cancellable(
+                mix_audio,
+                plan.audio_clips,
+                plan.timeline,
+                tracked,
+                path,
+                mastering=plan.mastering,
+                settings=plan.sound_settings,
             )
-            if render.is_bundle and plan.audio_clips:
-                assets = SiteAssets(await fetch_site(render, self.blobs, folder), assets)
-            path = folder / "sound.mp4"
-            tracked = TrackedAssets(assets)
-            with children_of(str(render.organization_id)):
-                await run_cancellable(
-                    mix_audio,
-                    plan.audio_clips,
-                    plan.timeline,
-                    tracked,
-                    path,
-                    mastering=plan.mastering,
-                    settings=plan.sound_settings,
-                )
-            await self.blobs.put_file(key, path)
-            for source, digest in plan.sound_sources.items():
-                if await run_cancellable(tracked.digest, source) != digest:
-                    return None
-            return plan.sound_digest
+        await self.blobs.put_file(key, path)
+        for source, digest in plan.sound_sources.items():
+            if await run_cancellable(tracked.digest, source) != digest:
+                return None
+        return plan.sound_digest
 
 
 @dataclass(frozen=True)
