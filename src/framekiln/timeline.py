@@ -6,11 +6,12 @@ Nothing here is ever a float; milliseconds and microseconds appear only at the e
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 
 SOUND_RATE_HZ = 48_000
 """Samples in a second of all sound that we mix and write."""
 
+_SLACK_S = Fraction(1, 1_000_000)
 _FRACTION = re.compile(r"-?[0-9]{1,30}(/[1-9][0-9]{0,29})?")
 
 # The rates people write as decimals but mean as fractions.
@@ -52,6 +53,13 @@ class Timeline:
     def frame_us(self, number: int) -> int:
         """Return when a frame is shown, to the nearest microsecond."""
         return round(Fraction(number * 1_000_000) / self.fps)
+
+    def number_at(self, time_s: Fraction) -> int:
+        """Return the frame that is shown at an instant; one is due a microsecond before its time.
+
+        Times that somebody wrote as decimals are a little before those of their frames.
+        """
+        return floor((time_s + _SLACK_S) * self.fps)
 
     @property
     def duration_ms(self) -> int:

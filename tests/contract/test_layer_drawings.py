@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from framekiln.capture.browser import Browser
-from framekiln.composition.layers import read_config
+from framekiln.capture.framebuffer import Pixels
+from framekiln.composition.layers import InvalidConfig, read_config
 from framekiln.engine.assets import LocalAsset
 from framekiln.engine.film_order import FilmOrder, StillMoment
 from framekiln.engine.film_plan import FilmSlice
@@ -409,9 +410,40 @@ class TestWholeFilms:
         frames = decode_frames(path)
         assert [read_frame_code(frames[n].rgb) for n in (0, 30, 119)] == [0, 15, 59]
 
-    def test_a_still_keeps_its_transparency(self, assets: LocalAssets) -> None:
-        config = config_of(rect("#ff000080", (0, 0, 100, 100)), backgroundColor="transparent")
-        with open_layer_film(config, None, assets) as film:
-            pixels = film.renderer.render_still(StillMoment(at_ms=500, is_transparent=True))
-            assert pixels[50, 50].tolist() == pytest.approx([0, 0, 255, 128], abs=4)
-            assert pixels[50, 200].tolist() == [0, 0, 0, 0]
+    def test_a_still_shows_its_very_instant_with_its_transparency(
+        self, assets: LocalAssets
+    ) -> None:
+        layers = [
+            rect("#ff000080", (0, 0, 100, 40), transitions=keyframes("x", (1, 0), (2, 200))),
+            # Both begin or end nearer to the frame before than to this instant.
+            rect("lime", (0, 60, 100, 40), trim={"end": 1.012}),
+            rect("blue", (0, 60, 100, 40), timeline={"start": 1.012}),
+            {"type": "group", "layers": [rect("lime", (0, 120, 100, 40), trim={"end": 1.015})]},
+            video(position={"x": 160, "y": 120}, size={"width": 160}),
+        ]
+        config = config_of(*layers, backgroundColor="transparent", extension="png", time=1.014)
+        pixels = _still(config, assets)
+        assert pixels[20, 50].tolist() == pytest.approx([0, 0, 255, 128], abs=4)
+        # 2.8 pixels on the way.
+        assert pixels[20, :5, 3].tolist() == pytest.approx([0, 0, 26, 128, 128], abs=6)
+        assert pixels[80, 50].tolist() == pytest.approx([255, 0, 0, 255], abs=4)
+        assert pixels[140, 50].tolist() == pytest.approx([0, 255, 0, 255], abs=4)
+        assert pixels[20, 250].tolist() == [0, 0, 0, 0]
+        assert read_frame_code(pixels[120:, 160:, [2, 1, 0]]) == 30
+
+    @pytest.mark.parametrize(("time_s", "number"), [(1.014, 30), (1.0333333, 31), (2, 59)])
+    def test_a_frame_of_a_film_is_the_one_that_is_shown_then(
+        self, assets: LocalAssets, time_s: float, number: int
+    ) -> None:
+        ending = rect("lime", (0, 0, 40, 40), trim={"end": 1.012})
+        pixels = _still(config_of(video(), ending, time=time_s), assets)
+        assert read_frame_code(pixels[..., [2, 1, 0]]) == number
+
+    def test_a_frame_after_the_end_of_a_film_is_refused(self, assets: LocalAssets) -> None:
+        with pytest.raises(InvalidConfig, match=r"^time: the film ends before, at 2 s$"):
+            _still(config_of(rect("lime", (0, 0, 40, 40)), time=2.1), assets)
+
+
+def _still(config: dict[str, Any], assets: LocalAssets) -> Pixels:
+    with open_layer_film(config, None, assets) as film:
+        return film.renderer.render_still(StillMoment(at_ms=0, is_transparent=True))

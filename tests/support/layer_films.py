@@ -46,12 +46,12 @@ class LayerFilm:
 
     def frame(self, number: int) -> Picture:
         """Return a frame as RGB, drawn over the previously requested one."""
-        self._scene.show(self.renderer.layer_stack.scene_items(number))
+        self._scene.show(self.renderer.scene_items(number))
         return rgba_of(self._scene.picture)[..., :3].copy()
 
     def changed(self, number: int) -> bool:
         """Whether a frame differs from the previously requested one."""
-        return self._scene.show(self.renderer.layer_stack.scene_items(number))
+        return self._scene.show(self.renderer.scene_items(number))
 
     def code(self, number: int, *, box: tuple[int, int, int, int] | None = None) -> int | None:
         """Return the number of the visible source frame: in the whole frame, or in a box of it."""

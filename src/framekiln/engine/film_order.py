@@ -68,7 +68,7 @@ class FilmOrder:
     site: Site | None = None
     """The files of a bundle; its index.html is `html`."""
     layers: "LayerConfig | None" = None
-    """A layer config instead of a page; it has its own size, frame rate and length."""
+    """A layer config instead of a page; it has its own size, frame rate, length and time."""
     container: str = "mp4"
     """The container of a page's film, a key of `FILM_CONTAINERS`; a layer config has its own."""
     preset: RenderPreset = RenderPreset.STANDARD
@@ -86,7 +86,7 @@ class FilmOrder:
 
 @dataclass(frozen=True)
 class StillMoment:
-    """The one picture wanted."""
+    """The one picture wanted; of a layer config, the one at its own time."""
 
     at_ms: int
     is_transparent: bool

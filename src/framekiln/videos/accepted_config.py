@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Final
 
 from framekiln.composition.layers import (
@@ -69,13 +70,11 @@ def output_format(extension: Extension) -> OutputFormat:
     return _STILLS.get(extension) or FilmFormat(extension.value)
 
 
-def as_still_config(
-    accepted: AcceptedConfig, extension: Extension, *, time_s: Any
+def as_frame_config(
+    accepted: AcceptedConfig, extension: Extension, *, time_s: Fraction
 ) -> AcceptedConfig:
-    """Return the same config with one image as its output."""
-    read = replace(
-        accepted.read, config=replace(accepted.config, extension=extension, time_s=time_s)
-    )
+    """Return the same config, of a film or a still, with the image at a time as its output."""
+    read = replace(accepted.read, config=replace(accepted.config, time_s=time_s))
     new = replace(accepted.new, config=write_config(read.config), digest=config_digest(read.config))
     return AcceptedConfig(read, new, output_format(extension))
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from framekiln.composition.layers import ConfigFinding, InvalidConfig
 from framekiln.composition.layers.config_json import read_stored_config
-from framekiln.composition.layers.values import Extension, LayerConfig
+from framekiln.composition.layers.values import Extension
 from framekiln.db.pool import Database
 from framekiln.identity.model import Caller
 from framekiln.jobs.failures import Failure
@@ -27,7 +27,7 @@ from framekiln.renders.output import FilmFormat, media_type_of
 from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
-from framekiln.videos.accepted_config import AcceptedConfig, as_still_config, output_format
+from framekiln.videos.accepted_config import AcceptedConfig, as_frame_config, output_format
 from framekiln.videos.errors import FrameFailed, FrameTookTooLong
 from framekiln.videos.failures import leading_path
 from framekiln.videos.model import NewVideo, Video
@@ -124,8 +124,10 @@ class Frames:
         self, caller: Caller, accepted: AcceptedConfig, request: FrameRequest
     ) -> EncodedFrame:
         """Return a frame of a config, as it would be in its film."""
-        time_s = _time_in_film(accepted.config, request.time_s)
-        still = as_still_config(accepted, request.extension, time_s=time_s)
+        duration_s = accepted.config.duration_s
+        if duration_s is not None and request.time_s > duration_s:
+            raise _out_of_film(round(duration_s * 1000))
+        still = as_frame_config(accepted, request.extension, time_s=request.time_s)
         render = await self.renders.create_from_layers(
             caller, still.new.config, digest=still.new.digest, output=still.output
         )
@@ -179,17 +181,6 @@ class Frames:
                 readable=[place.source],
             )
             return await asyncio.to_thread((place.folder / _PICTURE).read_bytes)
-
-
-def _time_in_film(config: LayerConfig, time_s: Fraction) -> Fraction:
-    """Return the time of a still; the end of the film is that of its last frame."""
-    duration_s = config.duration_s
-    if duration_s is None or time_s < duration_s:
-        return time_s
-    if time_s > duration_s:
-        raise _out_of_film(round(duration_s * 1000))
-    # Its middle: times of stills are rounded to milliseconds.
-    return max(Fraction(0), duration_s - 1 / (2 * config.fps))
 
 
 def _out_of_film(duration_ms: int, *, name: str = "t") -> InvalidInput:

@@ -1,7 +1,8 @@
 """A config with resolved times: the result of `resolve`, and the input of the compositor.
 
 All times are exact seconds of the composition. Frame i is shown at i / fps; a layer is visible from
-its first frame up to, not including, its end frame.
+its first frame up to, not including, its end frame. A still has no frames: its layers are visible
+from their very start up to, not including, their end.
 """
 
 from collections.abc import Mapping
@@ -51,6 +52,7 @@ class ResolvedLayer:
     first_frame: int
     end_frame: int
     fps: Fraction
+    is_in_still: bool
     canvas: PixelSize
     window: SourceWindow
     source: str | None = None
@@ -81,16 +83,17 @@ class ResolvedLayer:
         return 1 / self.fps
 
     def is_on_at(self, time_s: Fraction) -> bool:
-        """Whether one of its frames is visible at an instant."""
-        return self._appears_s <= time_s < self._vanishes_s
+        """Whether it, or in a film one of its frames, is visible at an instant."""
+        return self._appears_s <= time_s < self.vanishes_s
 
     @cached_property
     def _appears_s(self) -> Fraction:
-        return self.first_frame / self.fps
+        return self.start_s if self.is_in_still else self.first_frame / self.fps
 
     @cached_property
-    def _vanishes_s(self) -> Fraction:
-        return self.end_frame / self.fps
+    def vanishes_s(self) -> Fraction:
+        """When it is no longer visible."""
+        return self.end_s if self.is_in_still else self.end_frame / self.fps
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,6 +64,7 @@ def resolve(
         config.fps,
         PixelSize(dimensions.width_px, dimensions.height_px),
         _frame(duration_s, config.fps),
+        config.extension.is_still,
         measured or {},
     )
     layers = film.resolve_layers(placed, _Container(_ZERO, _ZERO, duration_s))
@@ -153,6 +154,7 @@ class _Resolver:
     fps: Fraction
     canvas: PixelSize
     frame_count: int
+    is_still: bool
     measured: Mapping[str, PixelSize]
     dissolves: list[Dissolve] = field(default_factory=list)
     sounds: list[LayerAudio] = field(default_factory=list)
@@ -209,6 +211,7 @@ class _Resolver:
             first_frame=first_frame,
             end_frame=min(max(_frame(end_s, self.fps), first_frame), last),
             fps=self.fps,
+            is_in_still=self.is_still,
             canvas=self.canvas,
             window=each.extent.window,
             source=each.source.address,

@@ -42,20 +42,17 @@ class DrawnLayer:
         self._picture: tuple[Hashable, LayerPicture] | None = None
         self._placed: tuple[Hashable, PlacedPicture | None] | None = None
 
-    def show(self, time_s: Fraction, number: int) -> LayerFrame | None:
-        """Return the item of a frame; None if the layer is not visible."""
-        if self._painter is None or not self.layer.first_frame <= number < self.layer.end_frame:
+    def show(self, time_s: Fraction) -> LayerFrame | None:
+        """Return the item of an instant; None if the layer is not visible."""
+        if time_s >= self.layer.vanishes_s:
+            self.close()
+        if self._painter is None or not self.layer.is_on_at(time_s):
             return None
         state = self._state(self._painter, time_s)
         if not state.is_visible or state.opacity <= 0 or state.scale <= 0:
             return None
         image = self._source_image(state)
         return None if image is None else self._frame(image, state)
-
-    def close_if_over(self, number: int) -> None:
-        """Release resources if the layer has ended."""
-        if self._painter is not None and number >= self.layer.end_frame:
-            self.close()
 
     def close(self) -> None:
         """Release decoders and pictures."""

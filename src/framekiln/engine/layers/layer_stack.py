@@ -1,4 +1,4 @@
-"""The stack of layers of a film or group, as scene items for each frame."""
+"""The stack of layers of a film or group, as scene items for each instant."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -32,15 +32,13 @@ class LayerStack:
             elif (drawn := draw(layer)) is not None:
                 self._members.append(drawn)
 
-    def scene_items(self, number: int) -> list[SceneItem]:
-        """Return the scene items of a frame."""
+    def scene_items(self, time_s: Fraction) -> list[SceneItem]:
+        """Return the scene items of an instant, in the time of the film."""
         found: list[tuple[str, LayerFrame | FilterItem]] = []
         for member in self._members:
-            layer = member.layer
-            each = member.show(Fraction(number) / layer.fps, number)
-            member.close_if_over(number + 1)
+            each = member.show(time_s)
             if each is not None:
-                found.append((layer.id, each))
+                found.append((member.layer.id, each))
         return self._laid(found)
 
     def close(self) -> None:
@@ -107,18 +105,13 @@ class _FilterMember:
         self.layer = layer
         self._canvas = canvas
 
-    def show(self, time_s: Fraction, number: int) -> FilterItem | None:
-        if not self.layer.first_frame <= number < self.layer.end_frame:
-            return None
+    def show(self, time_s: Fraction) -> FilterItem | None:
         state = state_at(self.layer, time_s)
         if not state.is_visible or state.opacity <= 0:
             return None
         (each,) = state.filters
         adjustment = picture_filter(each).scaled_by(state.opacity)
         return FilterItem((self.layer.id, adjustment), adjustment, self._canvas)
-
-    def close_if_over(self, number: int) -> None:
-        """Has no resources."""
 
     def close(self) -> None:
         """Has no resources."""
@@ -128,7 +121,6 @@ class GroupPainter:
     """Draws layers on their own canvas, which is then one picture."""
 
     def __init__(self, layer: ResolvedLayer, canvas: PixelRect, draw: OpenLayer) -> None:
-        self._layer = layer
         self._inside = LayerStack(layer.children, canvas, draw)
         self._canvas = canvas
         self._scene: Scene | None = None
@@ -147,8 +139,7 @@ class GroupPainter:
             self._scene = Scene(
                 self._canvas.width_px, self._canvas.height_px, background=nothing, has_alpha=True
             )
-        number = round(self._time_s * self._layer.fps)
-        self._version += self._scene.show(self._inside.scene_items(number))
+        self._version += self._scene.show(self._inside.scene_items(self._time_s))
         covered = self._scene.covered
         if covered.is_empty:
             return None

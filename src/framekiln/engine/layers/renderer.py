@@ -18,12 +18,17 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.page import FrameSize
 from framekiln.capture.page_session import ConsoleEntry
-from framekiln.composition.layers import InvalidConfig, ResolvedTimeline, resolve
+from framekiln.composition.layers import (
+    ConfigFinding,
+    InvalidConfig,
+    ResolvedTimeline,
+    resolve,
+)
 from framekiln.composition.layers.values import LayerConfig, MixSettings
 from framekiln.compositor.frame_planes import buffer_planes, write_planes
 from framekiln.compositor.picture import rgba_of
 from framekiln.compositor.rect import PixelRect
-from framekiln.compositor.scene import Scene
+from framekiln.compositor.scene import Scene, SceneItem
 from framekiln.engine.assets import Assets, TrackedAssets
 from framekiln.engine.audio_clips import AudioClips, LayerAudioClip, PageAudio
 from framekiln.engine.confinement import missing_confinement
@@ -184,7 +189,7 @@ class LayerRenderer:
                 buffer = encoder.buffer()
                 # Opaque frames are drawn directly into the encoder buffer.
                 onto = None if settings.has_alpha else buffer_planes(buffer, *sides)
-                has_changed = scene.show(self.layer_stack.scene_items(number), onto)
+                has_changed = scene.show(self.scene_items(number), onto)
                 if has_changed or number == slice_.first_frame:
                     if settings.has_alpha or not has_changed:
                         write_planes(scene.picture, buffer)
@@ -196,7 +201,7 @@ class LayerRenderer:
                 shown(number)
 
     def render_still(self, moment: StillMoment) -> Pixels:
-        """Return one frame as BGRA, with alpha if requested."""
+        """Return the picture at the config's time as BGRA, with alpha if requested."""
         size = self.plan.size
         background = yuv_colour(self.resolved.config.background)
         scene = Scene(
@@ -205,8 +210,7 @@ class LayerRenderer:
             background=background,
             has_alpha=moment.is_transparent,
         )
-        number = Fraction(moment.at_ms, 1000) * self.plan.timeline.fps
-        scene.show(self.layer_stack.scene_items(int(number)))
+        scene.show(self.layer_stack.scene_items(self._still_s()))
         return np.ascontiguousarray(rgba_of(scene.picture)[..., [2, 1, 0, 3]])
 
     def render_frame(self, number: int, *, is_exact: bool = True) -> Pixels:
@@ -217,8 +221,23 @@ class LayerRenderer:
             self._scene = Scene(
                 size.width_px, size.height_px, background=background, has_alpha=has_alpha
             )
-        self._scene.show(self.layer_stack.scene_items(number))
+        self._scene.show(self.scene_items(number))
         return np.ascontiguousarray(rgba_of(self._scene.picture)[..., [2, 1, 0, 3]])
+
+    def scene_items(self, number: int) -> list[SceneItem]:
+        """Return the scene items of a frame."""
+        return self.layer_stack.scene_items(number / self.plan.timeline.fps)
+
+    def _still_s(self) -> Fraction:
+        """Return the time of the config; in a film, that of the frame which is shown then."""
+        config, timeline = self.resolved.config, self.plan.timeline
+        if config.extension.is_still:
+            return config.time_s
+        if config.time_s > self.resolved.duration_s:
+            message = f"the film ends before, at {float(self.resolved.duration_s):g} s"
+            raise InvalidConfig([ConfigFinding("time", "out_of_range", message)])
+        # The end of the film is that of its last frame.
+        return min(timeline.number_at(config.time_s), timeline.frame_count - 1) / timeline.fps
 
     def tracks(self) -> tuple[TimelineTrack, ...]:
         """Return the layers, groups before what is in them."""
