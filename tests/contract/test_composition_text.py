@@ -250,6 +250,13 @@ class TestCaptions:
         opacity = "+getComputedStyle(captions.children[1]).opacity"
         assert screen.at(1800, opacity) == pytest.approx(0.2)
 
+    def test_captions_show_nothing_before_and_after_their_video(self, load: Load) -> None:
+        video = '<ef-video src="https://media.example/talk.mp4" offset="1s" duration="1s">'
+        page = self.inline("WEBVTT\n\n00:00.000 --> 00:04.000\nHi\n")
+        screen = load(page.replace("<ef-captions ", f"{video}</ef-video><ef-captions "))
+        shown = [screen.at(ms, SHOWN)[3] for ms in (0, 950, 1000, 1950, 2000)]
+        assert shown == ["", "", "Hi", "Hi", ""]
+
     def test_animations_of_the_active_word_restart_with_each_word(self, load: Load) -> None:
         rule = "<style>ef-captions-active-word { animation: fade 1s linear both }</style>"
         screen = load(rule + self.inline(CAPTIONS))

@@ -13,7 +13,8 @@ export interface Moment {
   readonly afterText: string;
 }
 
-const NOTHING: Moment = {
+/** Between cues, and before and after all of them. */
+export const NOTHING: Moment = {
   segment: null,
   segmentText: "",
   word: null,

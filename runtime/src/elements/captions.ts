@@ -6,7 +6,7 @@
  */
 
 import { normaliseCaptions, lengthOf, parseCaptions, type Captions } from "../captions/model.ts";
-import { captionsAt, changesMs, type Moment } from "../captions/moment.ts";
+import { captionsAt, changesMs, NOTHING, type Moment } from "../captions/moment.ts";
 import { askHost, fileUrl, isHosted, type MediaSource } from "../host.ts";
 import { selectorOf } from "../selector.ts";
 import { seedOf } from "../text/stagger.ts";
@@ -97,7 +97,8 @@ export class CaptionsElement extends TimedElement {
     const captions = this.captions();
     if (captions === null) return;
     const clockMs = this.clockMs(ownMs);
-    this.write(captionsAt(captions, clockMs), ownMs - clockMs);
+    if (clockMs === null) this.write(NOTHING, 0);
+    else this.write(captionsAt(captions, clockMs), ownMs - clockMs);
   }
 
   /** What it would show at that instant of its own clock, as text; words have numbers if wanted. */
@@ -105,6 +106,7 @@ export class CaptionsElement extends TimedElement {
     const captions = this.captions();
     if (captions === null) return "";
     const clockMs = this.clockMs(ownMs);
+    if (clockMs === null) return "";
     const aheadMs = ownMs - clockMs;
     if (this.described?.captions !== captions) {
       this.described = { captions, changes: changesMs(captions), key: "", text: "" };
@@ -119,10 +121,14 @@ export class CaptionsElement extends TimedElement {
     return text;
   }
 
-  /** The instants of its own time at which what it shows changes. */
-  changesMs(): number[] {
+  /** The instants of the film at which what it shows changes; those of a cut video are more. */
+  filmChangesMs(): number[] {
     const captions = this.captions();
-    return captions === null ? [] : changesMs(captions);
+    if (captions === null) return [];
+    const video = this.video();
+    const { startMs, sourceInMs } = (video ?? this).span;
+    const zeroMs = this.followsSource(video) ? startMs - sourceInMs : startMs;
+    return changesMs(captions).map((ms) => zeroMs + ms);
   }
 
   private write(moment: Moment, aheadMs: number): void {
@@ -149,20 +155,29 @@ export class CaptionsElement extends TimedElement {
     return [...this.querySelectorAll(name)].filter((part): part is P => part instanceof kind);
   }
 
+  /** The time of their video, which has none before it begins and after its end; else their own. */
+  private clockMs(ownMs: number): number | null {
+    const video = this.video();
+    const place = video === null ? null : timeTree.find(video);
+    if (video === null || place === null) return ownMs;
+    if (!timeTree.isVisible(place)) return null;
+    const videoMs = timeTree.ownMs(place);
+    return this.followsSource(video) ? video.sourceMsAt(videoMs) : videoMs;
+  }
+
   /** Captions are of a video: of the one they name, or of the one beside them. */
-  private clockMs(ownMs: number): number {
-    const target = this.attribute("target", "for");
-    const named = elementNamed(target);
+  private video(): TimedElement | null {
+    const named = elementNamed(this.attribute("target", "for"));
     const beside = [...(this.parentElement?.children ?? [])].find(
       (sibling) => sibling.localName === "ef-video",
     );
     const video = named ?? beside;
-    if (!(video instanceof TimedElement)) return ownMs;
-    // Transcripts have the time of the file, wherever the film begins in it.
-    if (this.isSpoken && video instanceof MediaElement) {
-      return video.sourceMsAt(video.ownCurrentTimeMs);
-    }
-    return video.ownCurrentTimeMs;
+    return video instanceof TimedElement ? video : null;
+  }
+
+  /** Transcripts have the time of the file, wherever the film begins in it. */
+  private followsSource(video: TimedElement | null): video is MediaElement {
+    return this.isSpoken && video instanceof MediaElement;
   }
 
   private captions(): Captions | null {

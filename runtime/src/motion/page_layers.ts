@@ -384,9 +384,8 @@ function boundaryFrames(rate: FrameRate, count: number, others: Iterable<number>
   const frameAt = (ms: number): number =>
     Math.ceil((ms * rate.numerator) / (1000 * rate.denominator) - 1e-6);
   for (const { element, span } of timeTree.all()) {
-    const captions = element instanceof CaptionsElement ? element.changesMs() : [];
-    const changes = captions.slice(0, MAX_CAPTIONS).map((ms) => span.startMs + ms);
-    for (const ms of [span.startMs, span.endMs, ...changes]) {
+    const changes = element instanceof CaptionsElement ? element.filmChangesMs() : [];
+    for (const ms of [span.startMs, span.endMs, ...changes.slice(0, MAX_CAPTIONS)]) {
       for (const near of [-1, 0, 1]) {
         const frame = frameAt(ms) + near;
         if (frame > 0 && frame < count) frames.add(frame);
