@@ -5,27 +5,16 @@
 
 import { readSource, type Reading } from "./elements/source.ts";
 import { keyOf, playedInfo, type MediaSource, type PlayedInfo } from "./host.ts";
-import { ClipEvents } from "./native_events.ts";
-import { StandIn } from "./native_stand_in.ts";
+import type { FilmClock } from "./film_clock.ts";
 import { FrameCanvas } from "./frame_canvas.ts";
+import { ClipEvents } from "./native_events.ts";
 import { VideoFrameCallbacks } from "./native_frame_callbacks.ts";
+import { StandIn } from "./native_stand_in.ts";
 import { selectorOf } from "./selector.ts";
 import { GainCurve } from "./timing/gain_curve.ts";
+import { splitFragment, WHOLE } from "./timing/media_fragment.ts";
 import { LAST_PICTURE_MS } from "./timing/model.ts";
 import { PlayHead, type Bounds, type Piece } from "./timing/play_head.ts";
-
-/** The film's time, as clips need it. */
-export interface FilmClock {
-  /** Exact also between two frames; 0 until the film begins. */
-  nowMs(): number;
-  frameMs(): number;
-  hasBegun(): boolean;
-  /** The own time of the nearest timed element around, or null without one or while it is hidden. */
-  ownMsAround(element: Element): number | null;
-  isTimed(element: Element): boolean;
-  after(delayMs: number, call: () => void): number;
-  cancel(handle: number): void;
-}
 
 export interface ClipHooks {
   /** A script wants to be called for its pictures. */
@@ -37,7 +26,8 @@ export interface ClipHooks {
 /** What scripts wait for before they use a clip. */
 const LOADED = ["durationchange", "loadedmetadata", "loadeddata", "canplay", "canplaythrough"];
 const SOUGHT = ["timeupdate", "seeked"];
-const ENDED = ["timeupdate", "pause", "ended"];
+const PAUSED = ["timeupdate", "pause"];
+const ENDED = [...PAUSED, "ended"];
 /** As often as Chromium says how far a clip is. */
 const UPDATE_MS = 250;
 const MIN_ROUND_MS = 40;
@@ -59,6 +49,8 @@ export class NativeClip {
   private isStarted = false;
   private mayAutoplay = true;
   private written = "";
+  /** What the address says of where it begins and pauses, as long as that counts. */
+  private fragment = WHOLE;
   private askedFor = "";
   private refusal = "";
   private askedAtMs = 0;
@@ -116,9 +108,8 @@ export class NativeClip {
   }
 
   get isOver(): boolean {
-    const { bounds } = this;
-    if (bounds === null || bounds.isLooped) return false;
-    return (this.positionMs ?? 0) >= bounds.lengthMs;
+    if (this.info === null || this.element.loop) return false;
+    return (this.positionMs ?? 0) >= this.info.durationMs;
   }
 
   /** Begin with the source that is written now; false if it is the same as before. */
@@ -128,6 +119,7 @@ export class NativeClip {
     if (key === this.askedFor) return false;
     // A script may have set and started the clip before its first source was seen.
     if (this.askedFor !== "") this.rewind();
+    else if (this.positionMs === 0) this.goToFragment();
     this.askedFor = key;
     this.askedAtMs = this.clock.nowMs();
     this.info = null;
@@ -177,13 +169,14 @@ export class NativeClip {
     if (!this.isStarted || this.isTimed) return;
     this.isStarted = false;
     this.turn({});
-    this.events.dispatch("timeupdate", "pause");
+    this.events.dispatch(...PAUSED);
     this.events.giveUpPlaying("pause() was called");
   }
 
   /** In a group the group decides the position; the events are dispatched all the same. */
   seek(sourceMs: number): void {
-    const most = this.bounds?.lengthMs ?? Number.POSITIVE_INFINITY;
+    const most = this.info?.durationMs ?? Number.POSITIVE_INFINITY;
+    if (sourceMs >= (this.fragment.endMs ?? 0)) this.fragment = WHOLE;
     if (!this.isTimed) this.turn({ positionMs: Math.min(Math.max(0, sourceMs), most) });
     this.isSeeking = true;
     this.showAgain();
@@ -234,8 +227,12 @@ export class NativeClip {
     if (this.standIn === null || this.frames === null || source === null || !info?.hasVideo) return;
     this.standIn.place(info);
     const lastMs = Math.max(0, info.durationMs - LAST_PICTURE_MS);
-    const isWhole = !this.standIn.isSized || mayBeCopied();
-    const shownMs = this.frames.draw(source, info, Math.min(positionMs, lastMs), isWhole);
+    const shownMs = this.frames.draw(
+      source,
+      info,
+      Math.min(positionMs, lastMs),
+      this.standIn.showsWhole,
+    );
     this.frameCallbacks.run(this.clock.nowMs(), shownMs, info);
   }
 
@@ -252,7 +249,10 @@ export class NativeClip {
 
   private get bounds(): Bounds | null {
     if (this.info === null) return null;
-    return { lengthMs: this.info.durationMs, isLooped: this.element.loop };
+    const { durationMs } = this.info;
+    const endMs = this.isTimed ? null : this.fragment.endMs;
+    if (endMs !== null && endMs < durationMs) return { lengthMs: endMs, isLooped: false };
+    return { lengthMs: durationMs, isLooped: this.element.loop };
   }
 
   /** The time by which its source moves: that of its group, or the film's. */
@@ -284,7 +284,13 @@ export class NativeClip {
     this.mayAutoplay = true;
     this.events.giveUpPlaying("another source was set");
     this.element.playbackRate = this.element.defaultPlaybackRate;
-    if (!this.isTimed) this.turn({ positionMs: 0 });
+    this.goToFragment();
+  }
+
+  private goToFragment(): void {
+    if (this.isTimed) return;
+    this.fragment = splitFragment(this.written).fragment;
+    this.turn({ positionMs: this.fragment.startMs });
   }
 
   /** Wake when the end comes, and now and then on the way. */
@@ -328,7 +334,9 @@ export class NativeClip {
     }
     this.isStarted = false;
     this.head.turn(endMs, { positionMs: bounds.lengthMs, rate: 0 }, bounds);
-    this.events.dispatch(...ENDED);
+    // The next time it plays beyond its fragment, as in browsers.
+    this.fragment = WHOLE;
+    this.events.dispatch(...(this.isOver ? ENDED : PAUSED));
   }
 
   /** In a group there are no timers: frames may be left out there. */
@@ -344,7 +352,7 @@ export class NativeClip {
   private reading(): Reading {
     const { element } = this;
     const fileId = element.getAttribute("file-id") ?? element.getAttribute("asset-id");
-    return readSource({ src: this.written, fileId });
+    return readSource({ src: splitFragment(this.written).url, fileId });
   }
 
   private async loadInfo(source: MediaSource, key: string): Promise<void> {
@@ -367,6 +375,7 @@ export class NativeClip {
 
   private onLoaded(): void {
     this.events.dispatch(...LOADED);
+    if (this.fragment.startMs > 0) this.events.dispatch("seeking", ...SOUGHT);
     if (this.mayAutoplay && this.element.autoplay && !this.isTimed) {
       this.isStarted = true;
       // Loading takes no time.
@@ -377,12 +386,6 @@ export class NativeClip {
     this.events.startPlaying();
     this.schedule();
   }
-}
-
-/** Whether anything may show the pictures elsewhere, in their own size. */
-function mayBeCopied(): boolean {
-  const isCode = ({ type }: HTMLScriptElement): boolean => !/json|text\/plain/iu.test(type);
-  return [...document.scripts].some(isCode) || document.querySelector("ef-surface") !== null;
 }
 
 function gainOf(element: HTMLMediaElement): number {

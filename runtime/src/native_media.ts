@@ -3,8 +3,9 @@
  * browser, timed by the group around them or by the page's own scripts.
  */
 
+import type { FilmClock } from "./film_clock.ts";
 import { fileUrl } from "./host.ts";
-import { NativeClip, type FilmClock } from "./native_clip.ts";
+import { NativeClip } from "./native_clip.ts";
 import { NativePictures } from "./native_pictures.ts";
 import { replaceProperties } from "./native_properties.ts";
 import { shadowRootsIn, watchShadowRoots } from "./shadow_roots.ts";

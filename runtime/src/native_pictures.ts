@@ -1,7 +1,7 @@
 /** Every <img> that is animated: found when it is loaded, then shown by the film's time. */
 
+import type { FilmClock } from "./film_clock.ts";
 import { MovingPicture } from "./moving_picture.ts";
-import type { FilmClock } from "./native_clip.ts";
 import { StandIn } from "./native_stand_in.ts";
 
 interface Moving {

@@ -64,10 +64,11 @@ export class StandIn {
     this.copyStyle(size);
   }
 
-  /** Whether its box has a size of its own: else fewer pixels would make a smaller box. */
-  get isSized(): boolean {
+  /** Whether its pictures are needed in their own size. */
+  get showsWhole(): boolean {
     const { width, height } = this.canvas.style;
-    return width.endsWith("px") && height.endsWith("px");
+    // In a box without a size of its own, fewer pixels would make a smaller box.
+    return !(width.endsWith("px") && height.endsWith("px")) || mayBeCopied();
   }
 
   /** Give the place back. */
@@ -90,6 +91,12 @@ export class StandIn {
     if (this.canvas.width === 300 && size.widthPx !== null) this.canvas.width = size.widthPx;
     if (this.canvas.height === 150 && size.heightPx !== null) this.canvas.height = size.heightPx;
   }
+}
+
+/** Whether anything may show the pictures elsewhere. */
+function mayBeCopied(): boolean {
+  const isCode = ({ type }: HTMLScriptElement): boolean => !/json|text\/plain/iu.test(type);
+  return [...document.scripts].some(isCode) || document.querySelector("ef-surface") !== null;
 }
 
 /** The styles of a document do not apply in its shadow trees. */

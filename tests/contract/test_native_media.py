@@ -88,6 +88,24 @@ def test_events_come_in_order_and_at_their_time(browser: Browser) -> None:
         assert film.page.evaluate("[v.ended, v.paused, v.currentTime]") == [True, True, 10]
 
 
+def test_a_clip_plays_the_fragment_that_its_address_names(browser: Browser) -> None:
+    page = VIDEO.replace(CLIP, f"{CLIP}#t=1,1.5").replace("<video", "<video autoplay loop")
+    with load_composition(browser, page) as film:
+        assert film.facts.plan["isDeclarative"]
+        assert [film.code(n) for n in (0, 5, 15, 90)] == [30, 35, 45, 45]
+        assert windows(film) == [(0, 500, 1000, 1)]
+
+
+def test_a_fragment_pauses_its_clip_once(browser: Browser) -> None:
+    names = ("seeked", "pause", "ended")
+    script = 'v.autoplay = true; v.src += "#t=9,9.5"; setTimeout(() => v.play(), 700)'
+    with load_composition(browser, logged(script, *names)) as film:
+        show_all(film, 40)
+        late = [[name, at_ms] for name, at_ms, _ in film.page.evaluate("seen")]
+        assert late == [["seeked", 0], ["pause", 500], ["pause", 1200], ["ended", 1200]]
+        assert film.page.evaluate(f"[v.src, v.currentSrc].every(a => a === '{CLIP}#t=9,9.5')")
+
+
 def test_changes_at_the_ended_event_are_shown_in_the_same_frame(browser: Browser) -> None:
     script = "v.currentTime = 9.5; v.play(); v.onended = () => { document.title = 'over' }"
     with load_composition(browser, scripted(script)) as film:
