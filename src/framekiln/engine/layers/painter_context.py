@@ -43,6 +43,7 @@ from framekiln.engine.layers.html_raster import (
 )
 from framekiln.engine.layers.layer_stack import GroupPainter
 from framekiln.engine.layers.page_markup import html_document, isolate_script, lottie_document
+from framekiln.engine.layers.page_text import page_text
 from framekiln.engine.layers.painter import Painter, SourceImage, StillPainter, placeholder
 from framekiln.engine.layers.painters.captions import CaptionPainter
 from framekiln.engine.layers.painters.image import ImagePainter, raster_size
@@ -140,7 +141,7 @@ class PainterContext:
 
     def _fetched_page(self, layer: Layer, url: str) -> str:
         try:
-            return self.assets.fetch(url).path.read_text("utf-8", "replace")
+            asset = self.assets.fetch(url)
         except FramekilnError as error:
             if not error.retryable:
                 raise
@@ -149,6 +150,7 @@ class PainterContext:
                 raise AssetUnavailable(message) from error
             # What is to be shown instead is shown now, as for files.
             raise AssetMissing(error.message) from error
+        return page_text(asset, self.browser, self.limits)
 
     def _lottie_order(self, layer: ResolvedLayer, value: LottieLayer) -> LayerPage:
         if value.animation is not None:
