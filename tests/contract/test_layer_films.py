@@ -107,6 +107,16 @@ PLACES: dict[str, tuple[dict[str, Any], tuple[int, int, int, int]]] = {
 
 
 class TestPositions:
+    def test_a_video_may_be_enlarged_a_hundred_times(self, assets: LocalAssets) -> None:
+        # Its centre, in which four cells of its code meet.
+        with open_layer_film(config_of(video(size={"scale": 100})), None, assets) as film:
+            enlarged = film.frame(7)
+        with open_layer_film(config_of(video()), None, assets) as film:
+            expected = film.frame(7)[118:122, 158:162]
+        assert {tuple(pixel) for pixel in enlarged[::60, ::60].reshape(-1, 3)} <= {
+            tuple(pixel) for pixel in expected.reshape(-1, 3)
+        }
+
     @pytest.mark.parametrize(("fields", "box"), PLACES.values(), ids=PLACES)
     @pytest.mark.parametrize("kind", ["video", "image"])
     def test_a_picture_lies_in_its_box(

@@ -11,7 +11,7 @@ from framekiln.compositor.placement import PlacedPicture, place
 from framekiln.compositor.rect import PixelRect
 from framekiln.compositor.scene import PictureItem
 from framekiln.engine.layers.errors import LayerFailed, layer_failure
-from framekiln.engine.layers.geometry import is_static, is_upright
+from framekiln.engine.layers.geometry import is_in_place, is_static
 from framekiln.engine.layers.layer_effects import LayerPicture, apply_effects, effects_key
 from framekiln.engine.layers.painter import Painter, SourceImage, StillPainter, placeholder
 from framekiln.kit.errors import FramekilnError
@@ -84,7 +84,7 @@ class DrawnLayer:
             return placeholder() if is_replaced else None
 
     def _frame(self, image: SourceImage, state: LayerState) -> LayerFrame | None:
-        is_still = self._is_static and is_upright(state)
+        is_still = self._is_static and is_in_place(state)
         effects = (image.key, effects_key(state, is_static=is_still))
         if self._picture is None or self._picture[0] != effects:
             self._picture = (

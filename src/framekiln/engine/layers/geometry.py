@@ -23,6 +23,9 @@ _MOVING: Final = (
     Property.WIDTH,
     Property.HEIGHT,
 )
+MAX_DRAWN_PX: Final = 4096
+"""The most pixels a side of what is drawn for a layer, as large as the largest canvas."""
+_MAX_IN_PLACE_PX: Final = 2 * MAX_DRAWN_PX
 _SAME_PX: Final = 1e-4
 _STATES_PER_S: Final = 10
 _MAX_STATES: Final = 120
@@ -53,6 +56,15 @@ def is_static(layer: ResolvedLayer) -> bool:
 def is_upright(state: LayerState) -> bool:
     """Whether it is only translated and scaled."""
     return all(angle % 360 == 0 for angle in (state.angle, state.angle_x, state.angle_y))
+
+
+def is_in_place(state: LayerState) -> bool:
+    """Whether a layer can be made in the very pixels of the canvas: it is upright, and not huge.
+
+    A larger one is made smaller and enlarged: of that, only what is on the canvas takes memory.
+    """
+    side_px = max(state.width, state.height) * state.scale
+    return is_upright(state) and side_px <= _MAX_IN_PLACE_PX
 
 
 def whole_area(state: LayerState) -> Rect:
@@ -110,14 +122,19 @@ def largest_scale(layer: ResolvedLayer) -> float:
 
 
 def largest_side_px(layer: ResolvedLayer) -> tuple[int, int]:
-    """Return the largest size of the whole source on the canvas, in even pixels."""
+    """Return the largest size of the whole source on the canvas, bounded, in even pixels."""
     sides = [(1.0, 1.0)]
     for state in sampled_states(layer):
         area, scale = whole_area(state), _scale(state)
         sides.append((area.width * scale, area.height * scale))
-    return nearest_even(max(width for width, _ in sides)), nearest_even(
-        max(height for _, height in sides)
-    )
+    width, height = bounded(max(wide for wide, _ in sides), max(high for _, high in sides))
+    return nearest_even(width), nearest_even(height)
+
+
+def bounded(width: float, height: float, *, at_most: int = MAX_DRAWN_PX) -> tuple[float, float]:
+    """Return a size, reduced in proportion to that many pixels a side."""
+    shrink = min(1.0, at_most / max(width, height))
+    return width * shrink, height * shrink
 
 
 def nearest_even(side: float) -> int:

@@ -2,22 +2,21 @@
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Final
 
 from framekiln.composition.layers import LayerState, PixelSize, ResolvedLayer
 from framekiln.compositor.picture import Rgba, premultiplied
 from framekiln.engine.layers.geometry import (
+    MAX_DRAWN_PX,
+    bounded,
     canvas_box,
+    is_in_place,
     is_static,
-    is_upright,
     largest_side_px,
     sampled_states,
 )
 from framekiln.engine.layers.layer_effects import resize_sheet
 from framekiln.engine.layers.painter import SourceImage
 from framekiln.media.source_session import SessionImage, SourceSession
-
-_MAX_PX: Final = 4096
 
 
 class ImagePainter:
@@ -55,10 +54,9 @@ class ImagePainter:
 def raster_size(layer: ResolvedLayer) -> tuple[int, int]:
     """Return the size at which the whole image is cached."""
     state = next(sampled_states(layer))
-    if is_static(layer) and is_upright(state):
-        edges = canvas_box(state, state.content, to_even=False)
-        width = max(1, round(edges.width / state.crop.width))
-        return width, max(1, round(edges.height / state.crop.height))
-    width, height = largest_side_px(layer)
-    shrink = min(1.0, _MAX_PX / max(width, height))
-    return max(1, round(width * shrink)), max(1, round(height * shrink))
+    if not (is_static(layer) and is_in_place(state)):
+        return largest_side_px(layer)
+    edges = canvas_box(state, state.content, to_even=False)
+    whole = edges.width / state.crop.width, edges.height / state.crop.height
+    width, height = bounded(*whole, at_most=max(MAX_DRAWN_PX, edges.width, edges.height))
+    return max(1, round(width)), max(1, round(height))

@@ -11,11 +11,16 @@ from framekiln.composition.layers.styles import Shape, ShapeKind
 from framekiln.composition.layers.values import ShapeLayer
 from framekiln.compositor.masks import rounded_mask
 from framekiln.compositor.picture import Plane, Rgba
-from framekiln.engine.layers.geometry import canvas_box, is_static, is_upright, largest_scale
+from framekiln.engine.layers.geometry import (
+    MAX_DRAWN_PX,
+    canvas_box,
+    is_in_place,
+    is_static,
+    largest_scale,
+)
 from framekiln.engine.layers.painter import SourceImage
 
 _FINER: Final = 4
-_MAX_PX: Final = 4096
 
 
 class ShapePainter:
@@ -44,11 +49,11 @@ class ShapePainter:
         self._kept = None
 
     def _size(self, state: LayerState) -> tuple[int, int]:
-        if self._is_static and is_upright(state):
+        if self._is_static and is_in_place(state):
             edges = canvas_box(state, state.content, to_even=False)
-            return min(edges.width, _MAX_PX), min(edges.height, _MAX_PX)
+            return min(edges.width, MAX_DRAWN_PX), min(edges.height, MAX_DRAWN_PX)
         sides = (state.width * self._scale, state.height * self._scale)
-        wide, high = (max(1, min(_MAX_PX, round(side))) for side in sides)
+        wide, high = (max(1, min(MAX_DRAWN_PX, round(side))) for side in sides)
         return wide, high
 
 

@@ -8,9 +8,10 @@ from framekiln.composition.layers import LayerState, PixelSize, ResolvedLayer
 from framekiln.composition.layers.boxes import WHOLE
 from framekiln.compositor.picture import Picture, picture_of_planes
 from framekiln.engine.layers.geometry import (
+    MAX_DRAWN_PX,
     canvas_box,
+    is_in_place,
     is_static,
-    is_upright,
     largest_side_px,
     nearest_even,
     sampled_states,
@@ -56,7 +57,7 @@ class VideoPainter:
 def _decode_size(layer: ResolvedLayer) -> tuple[int, int]:
     """Return the even size to decode to; never larger than the source if it is warped anyway."""
     state = next(sampled_states(layer))
-    if is_static(layer) and is_upright(state):
+    if is_static(layer) and is_in_place(state):
         edges = canvas_box(state, state.content, to_even=True)
         wanted = (
             nearest_even(edges.width / state.crop.width),
@@ -77,4 +78,5 @@ def _decode_size_for_crop(wanted: tuple[int, int], layer: ResolvedLayer) -> tupl
     if layer.natural is None:
         return wanted
     own = 2 * ceil(layer.natural.width / 2), 2 * ceil(layer.natural.height / 2)
-    return own if own[0] >= wanted[0] and own[1] >= wanted[1] else wanted
+    is_enough = own[0] >= wanted[0] and own[1] >= wanted[1]
+    return own if is_enough or max(wanted) > MAX_DRAWN_PX else wanted
