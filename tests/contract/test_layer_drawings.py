@@ -213,6 +213,37 @@ class TestDrawnByChromium:
         assert is_near(picture, (145, 60), ground)
         assert is_near(picture, (70, 95), ground)
 
+    @pytest.mark.parametrize("is_transparent", [False, True])
+    def test_an_enlarged_page_is_as_sharp_as_the_canvas(
+        self, browser: Browser, assets: LocalAssets, is_transparent: bool
+    ) -> None:
+        bar = "#fff 10.5px, #000 10.5px 30.5px, #fff 30.5px"
+        styles = f"@media (width: 100px) {{ div {{ background: linear-gradient(90deg, {bar}) }} }}"
+        layer = {
+            "type": "html",
+            "html": {
+                "page": {"body": "<div style=height:100vh>", "styles": styles},
+                "withTransparentBackground": is_transparent,
+            },
+            "size": {"width": 100, "height": 60, "scale": 2},
+            "position": {"x": 100, "y": 60},
+        }
+        with open_layer_film(config_of(layer, backgroundColor="white"), browser, assets) as film:
+            picture = film.frame(0)
+        # Twice as large about its centre, it begins at (50, 30).
+        assert picture[90, 69:73, 1].tolist() == pytest.approx([255, 255, 0, 0], abs=3)
+        assert picture[90, 109:113, 1].tolist() == pytest.approx([0, 0, 255, 255], abs=3)
+
+    def test_a_page_of_too_many_pixels_is_refused(
+        self, browser: Browser, assets: LocalAssets
+    ) -> None:
+        layer = {"type": "html", "html": {"page": ""}, "size": {"width": 9000, "height": 9000}}
+        with (
+            open_layer_film(config_of(layer), browser, assets) as film,
+            pytest.raises(LayerFailed, match=r"^layers\.0: its page has 9000x9000 pixels; at most"),
+        ):
+            film.frame(0)
+
     def test_a_page_that_grows_is_drawn_at_its_largest_size(
         self, browser: Browser, assets: LocalAssets
     ) -> None:

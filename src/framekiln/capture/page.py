@@ -289,6 +289,22 @@ class Page:
         """Draw again without advancing time noticeably for the page."""
         return self._clock.draw_after(CREEP_US, screenshot=screenshot)
 
+    def lay_out_at(self, size: FrameSize) -> None:
+        """Lay the page out in a smaller window, and draw that as large as its own window.
+
+        Texts and edges are as sharp as in a larger page. Raw frames must have been located before.
+        """
+        factors = self.size.width_px / size.width_px, self.size.height_px / size.height_px
+        layout = {
+            "width": size.width_px,
+            "height": size.height_px,
+            "scale": max(factors),
+            "deviceScaleFactor": 1,
+            "mobile": False,
+            "dontSetVisibleSize": True,
+        }
+        self._session.call("Emulation.setDeviceMetricsOverride", layout)
+
     def make_transparent(self) -> None:
         """Give screenshots a transparent background."""
         nothing = {"color": {"r": 0, "g": 0, "b": 0, "a": 0}}

@@ -64,14 +64,14 @@ class RasterImage:
 
 
 class TooLargeToDraw(CompositionFailed):
-    """A text or drawing exceeds the pixel limit."""
+    """A text, drawing or page exceeds the pixel limit."""
 
     code = "drawing_too_large"
 
-    def __init__(self, message: str, number: int) -> None:
+    def __init__(self, message: str, number: int = 0) -> None:
         super().__init__(message)
         self.number = number
-        """The index of the snippet."""
+        """The index of the snippet, if there are several."""
 
 
 class HtmlRasterizer:

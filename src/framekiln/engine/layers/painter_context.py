@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.page import FrameSize
@@ -34,7 +35,12 @@ from framekiln.engine.film_order import FilmLimits
 from framekiln.engine.layers.drawn_layer import DrawnLayer
 from framekiln.engine.layers.errors import layer_failure
 from framekiln.engine.layers.fetched_sources import FetchedSources
-from framekiln.engine.layers.geometry import largest_scale, largest_side_px, sampled_states
+from framekiln.engine.layers.geometry import (
+    MAX_DRAWN_PX,
+    largest_scale,
+    largest_side_px,
+    sampled_states,
+)
 from framekiln.engine.layers.html_raster import (
     HtmlRasterizer,
     HtmlSnippet,
@@ -65,6 +71,8 @@ from framekiln.media.lottie_file import read_lottie
 from framekiln.media.session_audio import SessionAudio
 from framekiln.media.source_session import SourceSession
 from framekiln.timeline import Timeline
+
+_MAX_PAGE_PX: Final = 8192 * 8192
 
 
 @dataclass
@@ -128,12 +136,17 @@ class PainterContext:
 
     def _html_order(self, layer: ResolvedLayer, html: HtmlPage) -> LayerPage:
         fetched = None if html.url is None else self._fetched_page(layer.layer, html.url)
-        # A page is laid out once, at the largest size of its box.
+        # A page is laid out once, at the largest size of its box, and drawn at the largest scale.
         boxes = [(state.width, state.height) for state in sampled_states(layer)]
         width, height = (max(1, round(max(sides))) for sides in zip(*boxes, strict=True))
+        if width * height > _MAX_PAGE_PX:
+            limit = f"at most {_MAX_PAGE_PX:,} are drawn: set size.width and size.height"
+            raise TooLargeToDraw(f"its page has {width}x{height} pixels; {limit}")
+        scale = max(1.0, min(largest_scale(layer), MAX_DRAWN_PX / max(width, height)))
         return LayerPage(
             document=html_document(html, fetched, head=self.head_css),
-            size=FrameSize(width, height),
+            size=FrameSize(round(width * scale), round(height * scale)),
+            layout=FrameSize(width, height),
             fps=layer.fps,
             is_transparent=html.has_transparent_background,
             prepare="" if html.selector is None else isolate_script(html.selector),
@@ -158,9 +171,11 @@ class PainterContext:
         else:
             assert layer.source is not None
             animation = read_lottie(self.sources.path(layer.source))
+        size = FrameSize(*largest_side_px(layer))
         return LayerPage(
             document=lottie_document(animation),
-            size=FrameSize(*largest_side_px(layer)),
+            size=size,
+            layout=size,
             fps=layer.fps,
             is_transparent=True,
             seek=lambda at_s: f"framekilnSeek({float(at_s * 1000)})",

@@ -32,10 +32,14 @@ Seek = Callable[[Fraction], str]
 
 @dataclass(frozen=True)
 class LayerPage:
-    """A page to show; `prepare` is a script that runs once after loading."""
+    """A page to show; `prepare` is a script that runs once after loading.
+
+    It is laid out at a size in CSS pixels, and drawn at `size`.
+    """
 
     document: Document
     size: FrameSize
+    layout: FrameSize
     fps: Fraction
     is_transparent: bool
     prepare: str = ""
@@ -97,6 +101,8 @@ class PagePainter:
             page.make_transparent()
         else:
             grabber, _ = prepare_grabber(page, decode_bgra, raw=self._raw)
+        if order.layout != order.size:
+            page.lay_out_at(order.layout)
         network = host.network(order.document)
         notes = PageWarnings(page, network, host)
         with notes.explain_errors():
