@@ -42,6 +42,8 @@ export interface Plan {
   readonly media: readonly PlannedMedia[];
   readonly isDeclarative: boolean;
   readonly warnings: readonly string[];
+  /** Those about times, which may be why it has no length. */
+  readonly timeWarnings?: readonly string[];
   /** Whether the page mixes its sound itself, and delivers it with the last frame. */
   readonly mixesSound?: boolean;
 }
@@ -59,16 +61,16 @@ export function makePlan(natives: NativeMedia | null, isScripted: boolean): Plan
   const root = timeTree.all().find(({ element }) => element instanceof TimegroupElement) ?? null;
   const facts = root === null ? pageFacts(natives) : compositionFacts(root);
   const endMs = facts.durationMs ?? Number.POSITIVE_INFINITY;
+  const timeWarnings = timeTree
+    .allWarnings()
+    .map(({ element, message }) => `${selectorOf(element)} ${message}`);
   return {
     kind: root === null ? "page" : "composition",
     ...facts,
     media: plannedMedia(natives, endMs),
     isDeclarative: !isScripted && natives?.isScripted !== true && !drawsByScript(),
-    warnings: [
-      ...(sizeWarning === "" ? [] : [sizeWarning]),
-      ...missingTargets(),
-      ...timeTree.allWarnings().map(({ element, message }) => `${selectorOf(element)} ${message}`),
-    ],
+    warnings: [...(sizeWarning === "" ? [] : [sizeWarning]), ...missingTargets(), ...timeWarnings],
+    timeWarnings,
   };
 }
 

@@ -131,6 +131,17 @@ test("sound that fits lies under a whole sequence without taking a turn", () => 
   assert.equal(spanIn(root, music).lengthMs, 8000);
 });
 
+test("an overlap that leaves nothing of its scenes is warned of", () => {
+  const { warnings } = layOut(group({ mode: "sequence", overlapMs: 2000 }, fixed(1), fixed(3)));
+  assert.equal(warnings.length, 0);
+  const [none, ...others] = layOut(
+    group({}, group({ mode: "sequence", overlapMs: 4000 }, fixed(1), fixed(3))),
+  ).warnings;
+  assert.match(none?.message ?? "", /^has an overlap of 4000 ms, .* 2 scenes, of 4000 ms in all/);
+  assert.equal(others.length, 0);
+  assert.equal(layOut(group({ mode: "sequence", overlapMs: 4000 })).warnings.length, 0);
+});
+
 test("an image or an empty group takes no time in a sequence and is warned of", () => {
   const root = group({ mode: "sequence", overlapMs: 500 }, fixed(3), image(), fixed(2));
   assert.equal(ownLengthMs(root), 4500);

@@ -220,10 +220,26 @@ def test_a_page_that_overwrites_builtins_is_filmed_or_named(
         assert colours == [BLUE] * FRAMES
 
 
-def test_a_page_without_a_duration_fails(shared_harness: BrowserHarness, tmp_path: Path) -> None:
-    with shared_harness.warm.use("owner") as browser, pytest.raises(LengthUnknown) as raised:
-        make_film(FilmOrder("<p>x", width_px=320, height_px=180), browser, tmp_path / "x.mp4")
-    assert "data-duration-ms" in raised.value.message
+SCENE = '<ef-timegroup duration="1s"></ef-timegroup>'
+WITHOUT_DURATION = {
+    "a page": ("<p>x", r"^the length is unknown: .* data-duration-ms"),
+    "a sequence that its overlap leaves nothing of": (
+        f'<ef-timegroup mode="sequence" overlap="3s">{SCENE * 2}</ef-timegroup>',
+        r"^the composition has no length: body > ef-timegroup has an overlap of 3000 ms",
+    ),
+}
+
+
+@pytest.mark.parametrize(("html", "message"), WITHOUT_DURATION.values(), ids=WITHOUT_DURATION)
+def test_a_page_without_a_duration_fails(
+    shared_harness: BrowserHarness, tmp_path: Path, html: str, message: str
+) -> None:
+    order = FilmOrder(html, width_px=320, height_px=180)
+    with (
+        shared_harness.warm.use("owner") as browser,
+        pytest.raises(LengthUnknown, match=message),
+    ):
+        make_film(order, browser, tmp_path / "x.mp4")
 
 
 def test_a_film_over_its_time_limit_fails(shared_harness: BrowserHarness) -> None:

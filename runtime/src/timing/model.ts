@@ -77,10 +77,17 @@ function groupLengthMs(node: TimeNode): number | null {
   const mode = modeOf(node);
   if (mode === "fit") return null;
   if (mode === "fixed") return node.durationMs === null ? null : Math.max(0, node.durationMs);
-  const lengths = node.children.map(participatingMs).filter((length) => length !== null);
+  const lengths = lengthsIn(node);
   if (mode === "contain") return Math.max(0, ...lengths);
-  const sumMs = lengths.reduce((sum, length) => sum + length, 0);
-  return Math.max(0, sumMs - node.overlapMs * Math.max(0, lengths.length - 1));
+  return Math.max(0, sumOf(lengths) - node.overlapMs * Math.max(0, lengths.length - 1));
+}
+
+function lengthsIn(group: TimeNode): number[] {
+  return group.children.map(participatingMs).filter((length) => length !== null);
+}
+
+function sumOf(lengths: readonly number[]): number {
+  return lengths.reduce((sum, length) => sum + length, 0);
 }
 
 function contentLengthMs(node: TimeNode): number | null {
@@ -104,6 +111,7 @@ export function layOut(root: TimeNode): Layout {
     const span = { startMs, endMs: startMs + lengthMs, lengthMs };
     spans.set(node, { ...span, sourceInMs: inMs, sourceOutMs: outMs });
     if (playsNothing(node)) warnings.push({ node, message: nothingLeft(node) });
+    if (overlapsAll(node)) warnings.push({ node, message: overlapTooLong(node) });
     if (node.isGroup && modeOf(node) === "sequence") placeInSequence(node, span);
     else placeTogether(node, span);
   };
@@ -142,6 +150,20 @@ function nothingLeft({ intrinsicMs }: TimeNode): string {
   return (
     `plays nothing of its source, which lasts ${sourceMs} ms:` +
     " change its trims, or the source times at which it begins and ends"
+  );
+}
+
+/** Whether a sequence has no length, although its scenes have. */
+function overlapsAll(node: TimeNode): boolean {
+  const isSequence = node.isGroup && modeOf(node) === "sequence";
+  return isSequence && groupLengthMs(node) === 0 && Math.max(0, ...lengthsIn(node)) > 0;
+}
+
+function overlapTooLong(node: TimeNode): string {
+  const lengths = lengthsIn(node);
+  return (
+    `has an overlap of ${Math.round(node.overlapMs)} ms, which leaves nothing of its` +
+    ` ${lengths.length} scenes, of ${Math.round(sumOf(lengths))} ms in all: make it shorter`
   );
 }
 

@@ -52,6 +52,10 @@ class PresetSettings:
         return AudioSettings(coding, self.audio_bits_per_s)
 
 
+# Of what may have left a composition without length.
+_MAX_CAUSES: Final = 3
+_MAX_CAUSE_CHARACTERS: Final = 500
+
 PRESET_SETTINGS: Final = {
     RenderPreset.DRAFT: PresetSettings(EncoderEffort("superfast", 27), 128_000),
     RenderPreset.STANDARD: PresetSettings(EncoderEffort(), STANDARD_AUDIO_BITS_PER_S),
@@ -175,11 +179,7 @@ def plan_page_film(order: FilmOrder, facts: PageFacts) -> FilmPlan:
     fps = order.fps or (exact_rate(facts.fps) if facts.fps else DEFAULT_FPS)
     duration_ms = order.still.at_ms + 1 if order.still else order.duration_ms or facts.duration_ms
     if not duration_ms:
-        raise LengthUnknown(
-            "the length is unknown: no duration_ms was given, and the page has neither"
-            " data-duration-ms nor a finite animation; give duration_ms, or write"
-            ' duration="5s" on the outermost ef-timegroup, or data-duration-ms="5000" on <html>'
-        )
+        raise _length_unknown(facts)
     if not 1 <= fps <= 120:
         raise InvalidInput(f"the page asks for {float(fps):g} fps; 1 to 120 are possible")
     if duration_ms > MAX_DURATION_MS:
@@ -191,6 +191,17 @@ def plan_page_film(order: FilmOrder, facts: PageFacts) -> FilmPlan:
         warnings=(*warnings, *(str(warning) for warning in facts.plan.get("warnings", ()))),
         has_page_audio=bool(facts.plan.get("mixesSound", False)),
         sound_settings=PRESET_SETTINGS[order.preset].audio(film_container(order.container).audio),
+    )
+
+
+def _length_unknown(facts: PageFacts) -> LengthUnknown:
+    causes = [str(each)[:_MAX_CAUSE_CHARACTERS] for each in facts.plan.get("timeWarnings", ())]
+    if causes:
+        return LengthUnknown(f"the composition has no length: {'; '.join(causes[:_MAX_CAUSES])}")
+    return LengthUnknown(
+        "the length is unknown: no duration_ms was given, and the page has neither"
+        " data-duration-ms nor a finite animation; give duration_ms, or write"
+        ' duration="5s" on the outermost ef-timegroup, or data-duration-ms="5000" on <html>'
     )
 
 
