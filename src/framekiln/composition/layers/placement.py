@@ -120,7 +120,7 @@ class LayerPlacer:
         if start.anchor is Anchor.WITH:
             return other.start_s + start.at_s
         if other.end_s is None:
-            message = f"{other.layer.label} has no end of its own"
+            message = f"{other.layer.full_label} has no end of its own"
             self._issue(layer, "duration_required", "timeline.start", message)
             return start.at_s
         return other.end_s + start.at_s

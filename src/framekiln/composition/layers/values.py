@@ -3,6 +3,7 @@
 Times are exact seconds. `path` is the path of a layer in the config, such as `layers.2`.
 """
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
@@ -105,6 +106,7 @@ class ChromaKey:
     blend: float = 0.1
 
 
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _WITHOUT_ID: Final = UUID("6f1d6f0e-5e0b-5b62-9a39-4b7bb3a4b2f5")
 
 
@@ -129,17 +131,24 @@ class Layer:
 
     @property
     def label(self) -> str:
-        """What messages call the layer. Nobody knows the id that it got from us."""
-        return f"layer {self.id}" if self._has_own_id else "the layer"
+        """What messages with the layer's path call it."""
+        return f"layer {self.id}" if self.has_readable_id else "the layer"
+
+    @property
+    def full_label(self) -> str:
+        """What is shown without the layer's path calls it: its id, or its type and its path."""
+        kind = type(self).__name__.removesuffix("Layer").lower()
+        return f"layer {self.id}" if self.has_readable_id else f"{kind} {self.path}"
 
     @property
     def prefix(self) -> str:
         """The start of messages that have the layer's path, too."""
-        return f"layer {self.id}: " if self._has_own_id else ""
+        return f"layer {self.id}: " if self.has_readable_id else ""
 
     @property
-    def _has_own_id(self) -> bool:
-        return self.id != default_layer_id(self.path)
+    def has_readable_id(self) -> bool:
+        """Whether its author knows the id; nobody knows a UUID, of us or of a program."""
+        return not _UUID.fullmatch(self.id)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ def _tracks(
     for each in layers:
         yield TimelineTrack(
             kind=_kind(each.layer),
-            name=each.layer.name or _content_name(each.layer) or each.layer.id,
+            name=_name(each.layer),
             depth=depth,
             start_ms=max(0.0, float(each.start_s * 1000)),
             end_ms=min(end_ms, float(each.end_s * 1000)),
@@ -42,8 +42,13 @@ def _tracks(
         yield from _tracks(each.children, depth=depth + 1, end_ms=end_ms)
 
 
+def _name(layer: Layer) -> str:
+    own_id = layer.id if layer.has_readable_id else ""
+    return layer.name or _content_name(layer) or own_id or layer.full_label
+
+
 def _content_name(layer: Layer) -> str:
-    """Return the text or the name of the source: ids are often made by us."""
+    """Return the text or the name of the source, which says more than an id."""
     match layer:
         case TextLayer():
             return layer.text.text[:_MAX_NAME]

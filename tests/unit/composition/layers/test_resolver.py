@@ -336,9 +336,18 @@ def test_messages_name_a_layer_only_by_an_id_that_its_author_knows() -> None:
     media = {VIDEO: UnusableSource("asset_unreachable", "gone")}
     size = {"dimensions": {"width": 64, "height": 64}}
     unnamed = {"type": "video", "file": VIDEO}
-    assert messages(video(), unnamed, media=media, **size) == [
+    by_program = unnamed | {"id": "0f8fad5b-d9cb-469f-a165-70867728950e"}
+    assert messages(video(), unnamed, by_program, media=media, **size) == [
         "layers.0.file: layer v: gone",
         "layers.1.file: gone",
+        "layers.2.file: gone",
+    ]
+    # Ids of a film that was made, in another order.
+    stored = write_config(film(text(), image(trim=None) | {"id": None}).config)
+    first, second = stored["layers"]
+    later = {"timeline": {"start": f"after:{second['id']}"}}
+    assert messages(second, first | later) == [
+        "layers.1.timeline.start: image layers.0 has no end of its own"
     ]
     late = {"type": "text", "text": {"text": "x"}, "timeline": {"start": 5}, "trim": {"end": 1}}
     stored = write_config(read_config({"layers": [late], "duration": 1, **size}).config)
