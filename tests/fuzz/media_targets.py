@@ -6,6 +6,7 @@ import io
 import tarfile
 import tempfile
 import zipfile
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from framekiln.media.captions import CaptionSpans, read_captions
 from framekiln.media.images.frame_times import short_delay_offsets
 from framekiln.media.images.stills import PngFormat, decode_bgra, encode_still
 from framekiln.media.isobmff.film_file import FilmFile
+from framekiln.media.isobmff.stated_end import stated_end
 from framekiln.media.isobmff.track_file import FragmentSegment, FragmentSplitter, TrackFile
 from framekiln.media.isobmff.track_init import parse_init
 from framekiln.media.lottie_file import read_lottie
@@ -222,6 +224,8 @@ def check_plain_film(data: bytes) -> None:
     with tempfile.NamedTemporaryFile() as file:
         file.write(data)
         file.flush()
+        stated = stated_end(Path(file.name), 1, start_s=Fraction(0))
+        assert stated is None or stated.end_s > 0
         with FilmFile(Path(file.name)) as film:
             film.video()
             film.timescale("video")

@@ -38,6 +38,7 @@ HEVC = ClipCoding("libx265", options=(*QUICK, ("x265-params", "log-level=none:po
 PRORES = ClipCoding("prores_ks", "yuv422p10le")
 MJPEG = ClipCoding("mjpeg", "yuvj420p")
 MPEG4 = ClipCoding("mpeg4", options=(("qscale", "3"),))
+_ALWAYS_B_FRAMES = (*QUICK, ("bf", "3"), ("x264-params", "b-adapt=0"))
 VP8 = ClipCoding("libvpx", options=(("deadline", "realtime"), ("cpu-used", "8"), ("crf", "10")))
 
 
@@ -107,4 +108,27 @@ def mux_parts(path: Path, parts: Sequence[ClipPart]) -> Path:
                 written.mux(packet)
         for source in sources:
             source.close()
+    return path
+
+
+def make_paced(path: Path, starts_ms: Sequence[int], *, last_ms: int, edits: bool = True) -> Path:
+    """Write H.264 with B-frames whose frames are shown at these times; the last for `last_ms`."""
+    ends = dict(zip(starts_ms, [*starts_ms[1:], starts_ms[-1] + last_ms], strict=True))
+    options = {} if edits else {"use_editlist": "0"}
+    with av.open(path, "w", options=options if path.suffix == ".mp4" else {}) as container:
+        stream = container.add_stream("libx264", rate=30, options=dict(_ALWAYS_B_FRAMES))
+        assert isinstance(stream, VideoStream)
+        stream.width, stream.height, stream.pix_fmt = 160, 120, "yuv420p"
+        stream.thread_count = 1
+        stream.codec_context.time_base = stream.time_base = Fraction(1, 1000)
+        for number, start in enumerate([*starts_ms, None]):
+            frame = None
+            if start is not None:
+                picture = av.VideoFrame.from_ndarray(draw_frame_code(number, 160, 120))
+                frame = picture.reformat(format="yuv420p")
+                frame.pts, frame.time_base = start, Fraction(1, 1000)
+            for packet in stream.encode(frame):
+                assert packet.pts is not None
+                packet.duration = ends[packet.pts] - packet.pts
+                container.mux_one(packet)
     return path

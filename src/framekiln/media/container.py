@@ -264,6 +264,14 @@ def _check_audio(stream: AudioStream, path: Path) -> None:
         )
 
 
+_MP4: Final = "mov,mp4,m4a,3gp,3g2,mj2"
+
+
+def is_mp4(stream: Stream) -> bool:
+    """Return whether a stream is of an MP4 or MOV, with or without fragments."""
+    return stream.container.format.name == _MP4
+
+
 _NO_TIMELINE: Final = {"mp3", "aac"}
 
 

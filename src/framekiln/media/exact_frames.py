@@ -23,6 +23,7 @@ from framekiln.media.decode.frame_source import FrameSource
 from framekiln.media.decode.video_decoder import VideoDecoder
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.images.stills import BLACK, JpegFormat, encode_still
+from framekiln.media.last_frame import LastFrame
 from framekiln.media.probe.media_file import probe_media
 from framekiln.media.tracks.track_copy import encoded_fps
 
@@ -91,17 +92,17 @@ def _packet_stamps(source: Path) -> _FrameStamps | None:
         if stream.codec_context.codec.canonical_name not in _FRAME_PER_PACKET:
             return None
         stamps: list[int] = []
-        last, last_ticks = -(1 << 62), 0
+        last = LastFrame()
         for packet in container.demux(stream):
             # The last packet of a stream is empty. Discarded ones are outside of the edit list.
             if not packet.size or packet.is_discard:
                 continue
             if packet.pts is None:
                 return None
-            if packet.pts > last:
-                last, last_ticks = packet.pts, packet.duration or 0
+            last.add(packet)
             stamps.append(packet.pts)
             _check_count(source, stamps)
+        last_ticks = last.measure(source, stream)
         return _FrameStamps(Fraction(stream.time_base or 0), sorted(set(stamps)), last_ticks)
 
 

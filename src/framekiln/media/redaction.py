@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 from av.packet import Packet
-from av.video.frame import VideoFrame
+from av.video.frame import PictureType, VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
@@ -196,8 +196,8 @@ def _write_pictures(source: Path, out: Path, settings: VideoSettings, draw: Draw
     with VideoDecoder(source) as decoder:
         encoder: _Encoder | None = None
         try:
-            frame_ticks = max(1, round(1 / settings.fps / decoder.tick_s))
-            for timed in _timed(upright_frames(decoder), frame_ticks=frame_ticks):
+            usual_ticks = max(1, round(1 / settings.fps / decoder.tick_s))
+            for timed in _timed(upright_frames(decoder), usual_ticks=usual_ticks):
                 encoder = encoder or _Encoder(out, settings, decoder.tick_s)
                 encoder.write(timed, draw)
             if encoder is None:
@@ -215,22 +215,29 @@ class _Timed:
     frame: VideoFrame
     start: int
     end: int
+    is_last: bool
 
 
-def _timed(frames: Iterator[VideoFrame], *, frame_ticks: int) -> Iterator[_Timed]:
-    """Yield the frames shown at time zero or later; the rest is never displayed."""
+def _timed(frames: Iterator[VideoFrame], *, usual_ticks: int) -> Iterator[_Timed]:
+    """Yield the frames shown at time zero or later; the rest is never displayed.
+
+    The last one ends after `usual_ticks` if the file does not say when.
+    """
     before = next(frames, None)
     while before is not None:
         frame = next(frames, None)
         start = before.pts or 0
-        end = start + frame_ticks if frame is None else frame.pts or 0
+        end = start + (before.duration or usual_ticks) if frame is None else frame.pts or 0
         if end > 0:
-            yield _Timed(before, max(0, start), end)
+            yield _Timed(before, max(0, start), end, is_last=frame is None)
         before = frame
 
 
 class _Encoder(Closeable):
-    """The new video track. Source frames are converted, copied, drawn on and encoded."""
+    """The new video track. Source frames are converted, copied, drawn on and encoded.
+
+    The last becomes a keyframe, so that it is decoded last and its packet tells the track's end.
+    """
 
     def __init__(self, out: Path, settings: VideoSettings, tick_s: Fraction) -> None:
         self._tick_s = tick_s
@@ -241,7 +248,9 @@ class _Encoder(Closeable):
         context = stream.codec_context
         configure_video(context, settings)
         context.time_base = stream.time_base = tick_s
+        context.options = context.options | {"forced-idr": "1"}
         self._stream = stream
+        self._last: _Timed | None = None
         # One for all frames: the encoder copies what it keeps.
         self._picture = VideoFrame(settings.width_px, settings.height_px, "yuv420p")
         self._planes = planes_of(self._picture)
@@ -256,6 +265,8 @@ class _Encoder(Closeable):
         draw(ShownFrame(drawn.luma, drawn.blue, drawn.red, *shown_ms))
         picture = self._picture
         picture.pts, picture.time_base = timed.start, self._tick_s
+        picture.pict_type = PictureType.I if timed.is_last else PictureType.NONE
+        self._last = timed
         self._mux(self._stream.encode(picture))
 
     def finish(self) -> None:
@@ -268,4 +279,6 @@ class _Encoder(Closeable):
 
     def _mux(self, packets: "list[Packet[Any]]") -> None:
         for packet in packets:
+            if self._last is not None and self._last.is_last and packet.pts == self._last.start:
+                packet.duration = self._last.end - self._last.start
             self._container.mux_one(packet)

@@ -32,6 +32,7 @@ from framekiln.media.container import (
 )
 from framekiln.media.decode.filter_chain import Deinterlacer, is_interlaced_order
 from framekiln.media.errors import UnreadableMedia
+from framekiln.media.last_frame import LastFrame
 
 # More threads hold more frames in memory and gain little over two or three.
 _MAX_THREADS: Final = 4
@@ -132,6 +133,8 @@ class VideoDecoder(Closeable):
         self._next_pts = stream.start_time or 0
         self._decode_times: list[int] | None = [] if has_decode_times_only(stream) else None
         self._floor = -(1 << 62)
+        self._last = LastFrame()
+        self._is_at_end = False
 
     def _seek_keyframe(self, target: int) -> bool:
         """Seek to a keyframe near `target`; return whether there is one to decode from."""
@@ -153,6 +156,8 @@ class VideoDecoder(Closeable):
         return False
 
     def _decode(self, packet: "Packet[VideoStream]") -> list[VideoFrame]:
+        self._last.add(packet)
+        self._is_at_end = not packet.size
         if self._decode_times is not None and packet.size and packet.pts is not None:
             self._decode_times.append(packet.pts)
         try:
@@ -171,6 +176,9 @@ class VideoDecoder(Closeable):
         stamp = frame.pts if self._decode_times is None else self._next_decode_time(frame)
         pts = self._next_pts if stamp is None else stamp
         frame.pts = pts
+        # A frame that is not shown in the order of decoding comes out after the last packet.
+        if self._is_at_end and pts == self._last.pts:
+            frame.duration = self._last.measure(self._path, self._opened.stream) or frame.duration
         self._next_pts = pts + max(1, frame.duration)
         return pts
 

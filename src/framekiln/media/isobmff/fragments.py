@@ -76,9 +76,10 @@ class MovieFragment:
     @property
     def end_cts(self) -> int:
         """The end of the sample that is shown last."""
-        # Durations are those between decode times: that of another sample may reach further.
+        # Durations are those between decode times. The last one in decode order is followed by
+        # nothing that is decoded, so it states how long the sample that is shown last is shown.
         last = max(self.samples, key=lambda sample: sample.cts)
-        return last.cts + last.duration
+        return last.cts + (self.samples[-1].duration or last.duration)
 
 
 def read_fragment(init: TrackInit, head: bytes, mdat: BoxHeader, *, offset: int) -> MovieFragment:

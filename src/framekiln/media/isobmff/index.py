@@ -68,7 +68,7 @@ def track_entry(track_id: int, init: TrackInit, spans: Iterable[FragmentSpan]) -
     if not spans:
         raise UnreadableMedia("the MP4 has no fragments")
     # The edit list cuts off everything before time zero, so it is never played.
-    start, end = max(0, spans[0].cts), max(span.end_cts for span in spans)
+    start, end = max(0, spans[0].cts), max(spans, key=lambda span: span.cts).end_cts
     entry: IndexEntry = {
         "track": track_id,
         "type": init.type,

@@ -18,7 +18,9 @@ from av.container import InputContainer
 from av.stream import Stream
 from av.video.stream import VideoStream
 
+from framekiln.kit.ranged_path import RangedPath
 from framekiln.media.container import (
+    is_mp4,
     open_media,
     timeline_shift,
     track_start_ms,
@@ -28,6 +30,7 @@ from framekiln.media.container import (
 from framekiln.media.decode.frame_properties import has_alpha, orientation_of
 from framekiln.media.decode.video_decoder import VideoDecoder
 from framekiln.media.errors import UnreadableMedia
+from framekiln.media.last_frame import LastFrame, stated_track_end
 
 # Their headers may lack a duration; FFmpeg then estimates it from the bit rate.
 _LENGTH_MAY_BE_A_GUESS: Final = {"aac", "mp3", "gif"}
@@ -88,7 +91,7 @@ def probe_media(path: Path) -> MediaFacts:
             container=container.format.name,
             video=_video_facts(video, path) if video else None,
             audio=_audio_facts(audio) if audio else None,
-            duration_ms=_duration_ms(container, [s for s in (video, audio) if s]),
+            duration_ms=_duration_ms(path, container, [s for s in (video, audio) if s]),
         )
 
 
@@ -122,8 +125,8 @@ def _audio_facts(stream: AudioStream) -> AudioFacts:
     )
 
 
-def _duration_ms(container: InputContainer, streams: list[Stream]) -> Fraction:
-    stated_ms = _stated_ms(container, streams)
+def _duration_ms(path: Path, container: InputContainer, streams: list[Stream]) -> Fraction:
+    stated_ms = _stated_ms(path, container, streams)
     if stated_ms and container.format.name == _LENGTH_IS_OF_ANY_TRACK:
         end_ms = _last_end_ms(container, streams)
         return end_ms if end_ms and stated_ms - end_ms > _PADDING_MS else stated_ms
@@ -139,18 +142,41 @@ def _duration_ms(container: InputContainer, streams: list[Stream]) -> Fraction:
     return measured_ms
 
 
-def _stated_ms(container: InputContainer, streams: list[Stream]) -> Fraction | None:
-    ends_ms = [_stated_end_ms(stream) for stream in streams]
+def _stated_ms(path: Path, container: InputContainer, streams: list[Stream]) -> Fraction | None:
+    ends_ms = [_stated_end_ms(path, container, stream) for stream in streams]
     known_ms = [end for end in ends_ms if end is not None]
     if len(known_ms) == len(streams):
         return max(known_ms)
     return Fraction(container.duration, 1000) if container.duration else None
 
 
-def _stated_end_ms(stream: Stream) -> Fraction | None:
+def _stated_end_ms(path: Path, container: InputContainer, stream: Stream) -> Fraction | None:
     if not stream.duration or not stream.time_base:
         return None
-    return track_start_ms(stream) + stream.duration * stream.time_base * 1000
+    end_ms = track_start_ms(stream) + stream.duration * stream.time_base * 1000
+    is_reordered = isinstance(stream, VideoStream) and stream.codec_context.has_b_frames
+    if not is_reordered or not is_mp4(stream):
+        return end_ms
+    # It is the sum of the times between decoded frames.
+    stated = stated_track_end(path, stream)
+    if stated is None:
+        # All fragments of a remote file would be fetched.
+        is_known = isinstance(path, RangedPath)
+    else:
+        is_known = abs(stated.end_s * 1000 - end_ms) <= stated.tick_s * 1000
+    return end_ms if is_known else _last_frame_end_ms(path, container, stream) or end_ms
+
+
+def _last_frame_end_ms(path: Path, container: InputContainer, stream: Stream) -> Fraction | None:
+    """Return the end of the last frame; None if the file is damaged there."""
+    last = LastFrame()
+    with suppress(av.FFmpegError):
+        container.seek(container.duration or 0)
+        for packet in container.demux(stream):
+            last.add(packet)
+    if last.pts is None:
+        return None
+    return (last.pts + last.measure(path, stream)) * Fraction(stream.time_base or 0) * 1000
 
 
 def _last_end_ms(container: InputContainer, streams: list[Stream]) -> Fraction:

@@ -19,6 +19,7 @@ from av.video.stream import VideoStream
 
 from framekiln.kit.ranged_path import RangedPath, RangedReader
 from framekiln.media.container import (
+    is_mp4,
     open_media,
     timeline_shift,
     translate_ffmpeg_errors,
@@ -26,6 +27,7 @@ from framekiln.media.container import (
 )
 from framekiln.media.decode.frame_properties import HDR_CURVES
 from framekiln.media.errors import UnreadableMedia
+from framekiln.media.last_frame import LastFrame
 from framekiln.media.probe.probed_source import ProbedSource
 from framekiln.media.tracks.keyframes import is_clean_start
 from framekiln.media.tracks.track_plan import MAX_GROUP_S, is_interlaced
@@ -37,7 +39,6 @@ _KNOWN_BY_TABLES: Final = {"aac", "h264", "hevc", "mjpeg", "prores"}
 _MAX_DELAY_S: Final = 1
 _PLAYABLE_PROFILES: Final = {66, 77, 100}
 _PLAYABLE_PIXELS: Final = {"yuv420p", "yuvj420p"}
-_MP4: Final = "mov,mp4,m4a,3gp,3g2,mj2"
 _AAC_FRAME: Final = 1024
 # The encoder delay before the first sample; anything longer is a film that starts midway.
 _MAX_PRIMING: Final = 4 * _AAC_FRAME
@@ -117,7 +118,9 @@ def scan_video(path: Path, facts: ProbedSource) -> VideoScan:
         parameter_sets = bytes(stream.codec_context.extradata or b"")
         may_copy = _is_playable(stream, parameter_sets) and _is_shown_as_stored(stream, facts)
         seen: list[_ScannedPacket] = []
+        last = LastFrame()
         for packet in _packets(container, stream, reader):
+            last.add(packet)
             if packet.pts is None:
                 may_copy = may_copy and packet.size == 0
                 continue
@@ -126,14 +129,14 @@ def scan_video(path: Path, facts: ProbedSource) -> VideoScan:
                 may_copy = False
             seen.append(_remember(packet))
         ticks = Fraction(stream.time_base or 0)
+        last_ticks = last.measure(path, stream)
     # Frames before time zero are not shown.
     shown = sorted({each.pts for each in seen if each.pts >= 0})
     if not shown:
         raise UnreadableMedia(f"{path.name}: its video track has no frame after time zero")
     scale = ticks.numerator
-    last = max(seen, key=lambda each: each.pts)
     # Some containers do not state the duration of the last frame.
-    end = last.pts + (last.duration or (last.pts - shown[-2] if len(shown) > 1 else 1))
+    end = shown[-1] + (last_ticks or (shown[-1] - shown[-2] if len(shown) > 1 else 1))
     groups = _closed_groups(seen, ticks) if may_copy and len(shown) == len(seen) else []
     delay = max((_delay(group) for group in groups), default=0)
     if delay * ticks > _MAX_DELAY_S:
@@ -205,7 +208,7 @@ def _has_tables(
     """Return whether one table has the times and sizes of all packets: an MP4 without fragments."""
     name = stream.codec_context.codec.canonical_name
     is_plain = name in _KNOWN_BY_TABLES or name.startswith("pcm_")
-    if container.format.name != _MP4 or not is_plain:
+    if not is_mp4(stream) or not is_plain:
         return False
     place = reader.tell()
     types = set(_outer_boxes(reader))
@@ -296,7 +299,7 @@ def _delay(group: list[_ScannedPacket]) -> int:
 def _is_plain_aac(stream: AudioStream, config: bytes) -> bool:
     context = stream.codec_context
     return (
-        stream.container.format.name == _MP4
+        is_mp4(stream)
         and context.codec.canonical_name == "aac"
         and context.profile == "LC"
         and len(config) >= 2

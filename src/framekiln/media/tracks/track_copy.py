@@ -21,6 +21,7 @@ from av.stream import Discard, Stream
 from av.video.stream import VideoStream
 
 from framekiln.media.container import open_media, timeline_shift, translate_ffmpeg_errors
+from framekiln.media.last_frame import LastFrame
 
 # With finer clocks, a sample of one minute would not fit into its 32-bit duration.
 _FINEST_HZ: Final = 50_000_000
@@ -104,7 +105,7 @@ def copy_track(path: Path, index: int, out: Path, *, tick: Callable[[], None]) -
             output = open_audio_track(out, stream.rate)
         else:
             assert isinstance(stream, VideoStream), "only pictures and sound are copied"
-            packets = _dated(packets)
+            packets = _ended(_dated(packets), path, stream)
             output = open_video_track(out, clock_hz(Fraction(stream.time_base or 1)))
         with output:
             copy = output.add_stream_from_template(stream, opaque=True)
@@ -150,6 +151,24 @@ def _dated(packets: _Packets) -> _Packets:
     for early in undated:
         early.dts = early.pts
         yield early
+
+
+def _ended(packets: _Packets, path: Path, stream: VideoStream) -> _Packets:
+    """Give the packet that is decoded last the duration of the frame that is shown last.
+
+    Fragments state durations between decode times; only this one is free, and `MovieFragment`
+    reads the end of the track from it.
+    """
+    last = LastFrame()
+    before: Packet[Any] | None = None
+    for packet in packets:
+        last.add(packet)
+        if before is not None:
+            yield before
+        before = packet
+    if before is not None:
+        before.duration = last.measure(path, stream) or before.duration
+        yield before
 
 
 def _to_the_sample(packets: _Packets, stream: AudioStream) -> _Packets:

@@ -72,6 +72,18 @@ def test_a_fragment_ends_with_the_sample_that_is_shown_last() -> None:
     assert facts.end_cts == 1160
 
 
+def test_the_sample_that_is_decoded_last_states_how_long_the_last_frame_is_shown() -> None:
+    samples = (
+        (40, 10, SYNC, 40),
+        (40, 7, NOT_SYNC, 120),
+        (40, 5, NOT_SYNC, 0),
+        (700, 5, NOT_SYNC, 0),
+    )
+    facts = only_fragment(SampleRun(dts=0, samples=samples))
+    assert [sample.cts for sample in facts.samples] == [0, 120, 40, 80]
+    assert facts.end_cts == 820
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
