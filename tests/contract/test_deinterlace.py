@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 
 from framekiln.media.decode.frame_source import FrameSource
 from framekiln.media.decode.video_decoder import VideoDecoder
+from framekiln.media.probe.source import probe_source
+from framekiln.media.segments.packet_scan import scan_video
 from framekiln.media.tracks.split import process_video, track_path
 from tests.support.looks import decode_frames
 
 WIDTH, HEIGHT, COUNT, FPS = 320, 240, 30, 25
+PROGRESSIVE = 1  # AVFieldOrder
 Luma = NDArray[Any]
 
 
@@ -28,8 +31,13 @@ def bar(field_time: float) -> Luma:
     return picture
 
 
-def make_film(path: Path, *, is_whole: bool = False, first_field: int = 0) -> Path:
-    """Write H.264 that says it is interlaced; `is_whole` if both fields are of one instant."""
+def make_film(
+    path: Path, *, is_whole: bool = False, first_field: int = 0, field_order: int | None = None
+) -> Path:
+    """Write H.264 that says it is interlaced; `is_whole` if both fields are of one instant.
+
+    The container says `field_order`, if that is given.
+    """
     order = "tff=1" if first_field == 0 else "bff=1"
     options = {"preset": "ultrafast", "x264-params": f"{order}:keyint=10:crf=8"}
     with av.open(path, "w") as container:
@@ -37,6 +45,8 @@ def make_film(path: Path, *, is_whole: bool = False, first_field: int = 0) -> Pa
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
         stream.codec_context.colorspace = stream.codec_context.color_primaries = 1
         stream.codec_context.color_range = 1
+        if field_order is not None:
+            stream.codec_context.field_order = field_order
         for number in range(COUNT):
             pixels = np.full((HEIGHT * 3 // 2, WIDTH), 128, np.uint8)
             for turn in (0, 1):
@@ -101,8 +111,10 @@ def test_a_picture_is_the_same_however_it_is_reached(tmp_path: Path) -> None:
             assert np.array_equal(source.rgba_at(Fraction(number * 1000, FPS)), forward[number])
 
 
-def test_the_track_is_progressive_with_the_same_frame_count(tmp_path: Path) -> None:
-    path = make_film(tmp_path / "a.mp4")
+@pytest.mark.parametrize("name", ["a.mp4", "called progressive.mkv"])
+def test_the_track_is_progressive_with_the_same_frame_count(tmp_path: Path, name: str) -> None:
+    path = make_film(tmp_path / name, field_order=PROGRESSIVE if "called" in name else None)
+    assert not scan_video(path, probe_source(path)).keyframes
     made = process_video(path, tmp_path / "made", report=lambda _: None)
     assert made.tracks[0].reason == "its pictures are interlaced"
     frames = decode_frames(track_path(tmp_path / "made", 1))

@@ -90,6 +90,11 @@ class Deinterlacer:
         self._field_order = field_order
         self._chain: FilterChain | None = None
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether a frame was interlaced, or the track says so; false before the first frame."""
+        return self._chain is not None
+
     def push(self, frame: VideoFrame) -> list[VideoFrame]:
         """Return the frames that are ready; an interlaced frame is one frame late."""
         if self._chain is None and self._is_interlaced(frame):

@@ -76,6 +76,11 @@ class VideoDecoder(Closeable):
                 return None
         return self._ready.pop(0)
 
+    @property
+    def is_deinterlacing(self) -> bool:
+        """Whether frames read so far were interlaced; containers may say the contrary."""
+        return self._whole.has_begun
+
     def seek(self, ticks: int) -> bool:
         """Make the next frame one at or before `ticks`; return whether it is the very first."""
         first = self._opened.stream.start_time or 0

@@ -1,8 +1,8 @@
 """Tracks of a media file: displayed size, frame rate, duration, audio.
 
 For uploads and finished films; `probe_source` handles every kind of source and uses this module.
-Decodes one frame, because headers are wrong about rotation and transparency. Reads all packets only
-if the header does not state the duration.
+Decodes one frame, because headers are wrong about rotation, transparency and interlacing. Reads all
+packets only if the header does not state the duration.
 """
 
 from collections.abc import Callable
@@ -56,6 +56,7 @@ class VideoFacts:
     codec: str
     pix_fmt: str
     has_alpha: bool
+    is_interlaced: bool
     start_ms: Fraction
 
 
@@ -98,6 +99,7 @@ def probe_media(path: Path) -> MediaFacts:
 def _video_facts(stream: VideoStream, path: Path) -> VideoFacts:
     with VideoDecoder(path) as decoder:
         frame = decoder.read()
+        is_interlaced = decoder.is_deinterlacing
     if frame is None:
         raise UnreadableMedia(f"{path.name}: no frame of its video track can be decoded")
     orientation = orientation_of(frame)
@@ -112,6 +114,7 @@ def _video_facts(stream: VideoStream, path: Path) -> VideoFacts:
         codec=stream.codec_context.codec.canonical_name,
         pix_fmt=frame.format.name,
         has_alpha=has_alpha(frame),
+        is_interlaced=is_interlaced,
         start_ms=track_start_ms(stream),
     )
 

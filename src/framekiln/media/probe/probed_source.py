@@ -26,6 +26,7 @@ class ProbedSource:
     rotation_degrees: int = 0
     """Counter-clockwise, already applied to width and height."""
     has_alpha: bool = False
+    is_interlaced: bool = False
     duration_s: Fraction | None = None
     """None for still images and captions."""
     fps: Fraction | None = None

@@ -109,6 +109,7 @@ def _media(path: Path) -> ProbedSource:
         height_px=video.height_px if video else None,
         rotation_degrees=video.rotation_degrees if video else 0,
         has_alpha=video is not None and video.has_alpha,
+        is_interlaced=video is not None and video.is_interlaced,
         duration_s=facts.duration_ms / 1000,
         fps=video.fps or None if video else None,
         sound_codec=audio.codec if audio else None,

@@ -247,7 +247,7 @@ def _stamp(packet: "Packet[VideoStream]") -> int:
 def _require_upright(path: Path) -> None:
     with VideoDecoder(path) as decoder:
         frame = decoder.read()
-        if frame is None or frame.interlaced_frame or orientation_of(frame) != Orientation():
+        if frame is None or decoder.is_deinterlacing or orientation_of(frame) != Orientation():
             raise _Refused
 
 

@@ -30,7 +30,7 @@ from framekiln.media.errors import UnreadableMedia
 from framekiln.media.last_frame import LastFrame
 from framekiln.media.probe.probed_source import ProbedSource
 from framekiln.media.tracks.keyframes import is_clean_start
-from framekiln.media.tracks.track_plan import MAX_GROUP_S, is_interlaced
+from framekiln.media.tracks.track_plan import MAX_GROUP_S
 
 _HEADER: Final = 8
 _LONG_HEADER: Final = 16
@@ -258,7 +258,7 @@ def _is_playable(stream: VideoStream, parameter_sets: bytes) -> bool:
 def _is_shown_as_stored(stream: VideoStream, facts: ProbedSource) -> bool:
     """Return whether frames are neither rotated, stretched, interlaced nor HDR."""
     is_same = (stream.width, stream.height) == (facts.width_px, facts.height_px)
-    is_plain = not is_interlaced(stream) and stream.codec_context.color_trc not in HDR_CURVES
+    is_plain = not facts.is_interlaced and stream.codec_context.color_trc not in HDR_CURVES
     return is_same and is_plain and facts.rotation_degrees == 0
 
 

@@ -20,8 +20,8 @@ from framekiln.media.container import (
     translate_ffmpeg_errors,
     video_stream,
 )
-from framekiln.media.decode.filter_chain import is_interlaced_order
 from framekiln.media.decode.frame_properties import HDR_CURVES
+from framekiln.media.decode.video_decoder import VideoDecoder
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.isobmff.track_init import TrackType
 from framekiln.media.tracks.packet_tally import PacketTally
@@ -37,19 +37,13 @@ _PIXELS: Final = {
 _AAC_LC: Final = "LC"
 
 
-def is_interlaced(stream: VideoStream) -> bool:
-    """Return whether frames consist of two fields from different instants."""
-    return is_interlaced_order(stream.codec_context.field_order)
-
-
-def video_obstacle(stream: VideoStream, tally: PacketTally) -> str | None:
-    """Return why a video track cannot be copied; None if it can."""
+def video_obstacle(path: Path, stream: VideoStream, tally: PacketTally) -> str | None:
+    """Return why the video track of a file cannot be copied; None if it can."""
     allowed = _PIXELS.get(tally.codec)
     if allowed is None:
         return f"browsers do not all play {tally.codec}"
     checks = (
         (stream.pix_fmt not in allowed, f"browsers do not all play {stream.pix_fmt} pictures"),
-        (is_interlaced(stream), "its pictures are interlaced"),
         (
             stream.codec_context.color_trc in HDR_CURVES,
             "not every screen shows its high dynamic range",
@@ -66,7 +60,18 @@ def video_obstacle(stream: VideoStream, tally: PacketTally) -> str | None:
             f"its keyframes are up to {float(tally.longest_group_s):.1f} s apart",
         ),
     )
-    return next((why for is_so, why in checks if is_so), None)
+    stated = next((why for is_so, why in checks if is_so), None)
+    return stated or ("its pictures are interlaced" if _is_interlaced(path) else None)
+
+
+def _is_interlaced(path: Path) -> bool:
+    """Return whether the first frame of a file consists of two fields from different instants.
+
+    It is decoded, because containers may state the contrary.
+    """
+    with VideoDecoder(path) as decoder:
+        decoder.read()
+        return decoder.is_deinterlacing
 
 
 def audio_obstacle(stream: AudioStream, tally: PacketTally) -> str | None:
@@ -157,7 +162,7 @@ def plan_tracks(path: Path, tallies: dict[int, PacketTally]) -> TrackPlan:
             if why is not None:
                 left_out.append(SkippedTrack(stream.index + 1, stream.type, why))
             else:
-                jobs.append(_job(stream, tallies[stream.index]))
+                jobs.append(_job(path, stream, tallies[stream.index]))
         if not jobs:
             raise UnreadableMedia(f"{path.name}: {_nothing_there(container, left_out)}")
         return TrackPlan(
@@ -179,13 +184,13 @@ def _why_left_out(
     return "empty" if stream.index not in tallies else None
 
 
-def _job(stream: Stream, tally: PacketTally) -> PlannedTrack:
+def _job(path: Path, stream: Stream, tally: PacketTally) -> PlannedTrack:
     if isinstance(stream, VideoStream):
         return PlannedTrack(
             stream_index=stream.index,
             type="video",
             packet_count=tally.count,
-            reason=video_obstacle(stream, tally),
+            reason=video_obstacle(path, stream, tally),
             language=stream.language,
         )
     assert isinstance(stream, AudioStream), "nothing else is kept"
