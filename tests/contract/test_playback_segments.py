@@ -37,6 +37,7 @@ from tests.support.jobs import wait_until
 from tests.support.playback import CONCURRENCY, ClipServer, PlayerClient, open_playback_app
 from tests.support.postgres import PostgresServer
 from tests.support.timeouts import TIMEOUT_S
+from tests.support.unusual_clips import ClipPart, mux_parts
 from tests.support.uploads import running_file_worker, upload_file, wait_processed
 
 # Nine segments.
@@ -120,7 +121,9 @@ async def test_a_manifest_request_makes_the_first_segments(
 async def test_an_uploaded_video_is_probed_before_it_is_played(
     app: AppHarness, tmp_path: Path
 ) -> None:
-    clip = make_clip(tmp_path / "clip.mp4", Clip(duration_s=Fraction(1)))
+    film = make_clip(tmp_path / "film.mp4", Clip(duration_s=Fraction(1)))
+    parts = [ClipPart(film), ClipPart(film, 1, language="ger")]
+    clip = mux_parts(tmp_path / "clip.mp4", parts)
     async with running_file_worker(app.services):
         file = await upload_file(app, clip.read_bytes())
         await wait_processed(app, file["id"])
@@ -135,7 +138,12 @@ async def test_an_uploaded_video_is_probed_before_it_is_played(
 
         await wait_until(is_probed)
     await idle(app)
-    assert (await PlayerClient(app, f"file-id:{file['id']}").manifest())["durationMs"] == 1000
+    manifest = await PlayerClient(app, f"file-id:{file['id']}").manifest()
+    (sound,) = manifest["audioRenditions"]
+    assert (manifest["durationMs"], sound["language"]) == (1000, "de")
+    outline = make_outline(clip, clip)
+    assert outline.audio_rendition is not None
+    assert outline.audio_rendition.language == "de"
 
 
 async def test_a_manifest_request_encodes_no_video(app: AppHarness, server: ClipServer) -> None:

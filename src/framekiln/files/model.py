@@ -9,6 +9,7 @@ from uuid import UUID
 
 from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId
+from framekiln.kit.language_tag import language_tag
 
 OWN_CONTENT: Final = 0
 """The track id that means the file itself."""
@@ -169,6 +170,12 @@ class Track:
     next_byte: int
     is_complete: bool
     probe_info: dict[str, Any]
+
+    @property
+    def language(self) -> str | None:
+        """The tag (BCP 47) of its language; callers may store any JSON as what ffprobe said."""
+        tags = self.probe_info.get("tags")
+        return language_tag(tags.get("language")) if isinstance(tags, dict) else None
 
 
 def complete_track_ids(tracks: Sequence[Track]) -> set[int]:

@@ -113,7 +113,8 @@ class ProbeSource:
                 return
             async with _record_failed(self.database, source_id, self.clock):
                 async with self.worker.priority.admit(work, is_ahead=is_ahead) as pause_switch:
-                    outline = await self._probe(source, pause_switch)
+                    language = job.args.get("language")
+                    outline = await self._probe(source, language, pause_switch)
                 async with self.database.transaction() as connection:
                     await store.set_ready(
                         connection,
@@ -124,7 +125,9 @@ class ProbeSource:
                     )
                     await notify(connection, topic(source_id))
 
-    async def _probe(self, source: PlaybackSource, pause_switch: PauseSwitch) -> Outline:
+    async def _probe(
+        self, source: PlaybackSource, language: str | None, pause_switch: PauseSwitch
+    ) -> Outline:
         files, tracks = self.worker.sources, source.tracks
         keys = (tracks.pictures_key, tracks.sound_key)
         async with AsyncExitStack() as stack:
@@ -136,6 +139,7 @@ class ProbeSource:
                 {
                     "pictures": str(pictures) if pictures else None,
                     "sound": str(sound) if sound else None,
+                    "language": language,
                 },
                 _LOOK_LIMITS,
                 tuple({path for path in (pictures, sound) if path}),

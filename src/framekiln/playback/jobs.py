@@ -30,14 +30,20 @@ def fetch_job(source: PlaybackSource) -> NewJob:
     )
 
 
-def probe_job(source: PlaybackSource, *, is_ahead: bool = False) -> NewJob:
-    """Return the job that probes a source; `is_ahead` if no request waits for it."""
+def probe_job(
+    source: PlaybackSource, *, language: str | None = None, is_ahead: bool = False
+) -> NewJob:
+    """Return the job that probes a source; `is_ahead` if no request waits for it.
+
+    `language` is that of the audio, if it is known without the file.
+    """
     key = f"{PROBE_SOURCE}:{source.id}"
     return NewJob(
         kind=PROBE_SOURCE,
         args={
             "source_id": str(source.id),
             "organization_id": str(source.organization_id),
+            "language": language,
             "is_ahead": is_ahead,
         },
         queue=AHEAD_QUEUE if is_ahead else QUEUE,

@@ -6,7 +6,7 @@ from typing import Final
 
 from framekiln.db.pool import Database
 from framekiln.files.errors import FileNotReady
-from framekiln.files.model import File, FileType, track_key
+from framekiln.files.model import File, FileType, Track, track_key
 from framekiln.files.service import Files
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
@@ -50,7 +50,7 @@ class PlaybackSources:
             found = await store.find_newest(connection, organization_id, address, now=now)
         if found is not None and found.status is SourceStatus.READY:
             return found
-        tracks = await self._tracks_of(ours.content) if ours else NO_TRACKS
+        tracks, language = await self._tracks_of(ours.content) if ours else (NO_TRACKS, None)
         new = _new_source(organization_id, address, tracks, now=now)
         async with self._database.transaction() as connection:
             await store.lock_address(connection, organization_id, address)
@@ -60,8 +60,8 @@ class PlaybackSources:
                 await store.insert(connection, found)
             if found.status is SourceStatus.LOOKING:
                 is_here = found.tracks != NO_TRACKS
-                job = probe_job(found, is_ahead=is_ahead) if is_here else fetch_job(found)
-                await self._jobs.defer(connection, job)
+                probe = probe_job(found, language=language, is_ahead=is_ahead)
+                await self._jobs.defer(connection, probe if is_here else fetch_job(found))
         return found
 
     async def probed(self, source_id: SourceId) -> PlaybackSource | None:
@@ -117,20 +117,28 @@ class PlaybackSources:
         # A file with replaced content is a different source.
         return _OwnSource(f"file-id:{file.id}@{file.completed_at}", file)
 
-    async def _tracks_of(self, content: File | Render) -> SourceTracks:
-        """Return the main tracks: the first of each kind, or all of them in one blob."""
+    async def _tracks_of(self, content: File | Render) -> tuple[SourceTracks, str | None]:
+        """Return the main tracks, the first of each kind or all of them in one blob.
+
+        And the language of the audio, if the record of its track has it.
+        """
         if isinstance(content, Render):
             key = content.result.output_key if content.result else None
-            return SourceTracks(key, key)
-        first: dict[str, str] = {}
+            return SourceTracks(key, key), None
+        first: dict[str, Track] = {}
         file, tracks = content, await self._files.tracks(content.organization_id, content.id)
         for track in sorted(tracks, key=lambda track: track.track_id):
             if track.track_id > 0 and track.is_complete:
-                key = track_key(file.organization_id, file.id, track.track_id)
-                first.setdefault(track.type, key)
+                first.setdefault(track.type, track)
         if not first:
             raise FileNotReady(f"file {file.id} has no complete track", status=file.status)
-        return SourceTracks(first.get("video"), first.get("audio"))
+        keys = {
+            kind: track_key(file.organization_id, file.id, track.track_id)
+            for kind, track in first.items()
+        }
+        sound = first.get("audio")
+        language = sound.language if sound else None
+        return SourceTracks(keys.get("video"), keys.get("audio")), language
 
 
 @dataclass(frozen=True)

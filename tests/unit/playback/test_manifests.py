@@ -39,6 +39,7 @@ SOUND = Rendition(
     mean_bits_per_s=160_000,
     channels=2,
     rate_hz=48000,
+    language="pt-br",
 )
 BOTH = Outline((HIGH, LOW, SCRUB, SOUND))
 SILENT = Outline((HIGH, SCRUB))
@@ -59,6 +60,9 @@ def test_hls_lists_renditions_and_their_sound() -> None:
     (sound,) = parsed.media
     assert {each.audio for each in facts} == {sound.group_id}
     assert (sound.type, sound.channels, sound.default) == ("AUDIO", "2", "YES")
+    assert sound.language == "pt-br"
+    quiet = hls.multivariant_playlist(Outline((HIGH, replace(SOUND, language=None))), LINKS)
+    assert "LANGUAGE" not in quiet
     assert urlsplit(sound.uri).path == "audio/playlist.m3u8"
 
 
@@ -128,6 +132,7 @@ def test_dash_has_a_timeline_for_each_rendition() -> None:
     assert root.attrib["mediaPresentationDuration"] == "PT11.011000S"
     sets = root.findall(".//d:AdaptationSet", MPD)
     assert [each.attrib["mimeType"] for each in sets] == ["video/mp4", "audio/mp4"]
+    assert [each.attrib.get("lang") for each in sets] == [None, "pt-br"]
     found = {
         each.attrib["id"]: [
             (int(s.attrib["d"]), int(s.attrib.get("r", 0))) for s in each.findall(".//d:S", MPD)
@@ -161,6 +166,7 @@ def test_json_has_the_fields_that_players_read() -> None:
     assert high["mimeType"] == 'video/mp4; codecs="avc1.64001f"'
     (sound,) = manifest["audioRenditions"]
     assert (sound["id"], sound["channels"], sound["sampleRate"]) == ("audio", 2, 48000)
+    assert sound["language"] == "pt-br"
     for template in manifest["endpoints"].values():
         assert template.startswith("https://kiln.example/api/v1/transcode/{rendition}/")
     assert "{segmentId}" in manifest["endpoints"]["mediaSegment"]
@@ -172,3 +178,6 @@ def test_json_of_one_track_has_an_empty_list() -> None:
     heard = json_manifest.json_manifest(HEARD, LINKS, public_url="")
     assert heard["videoRenditions"] == []
     assert heard["jitInfo"]["scrubSegmentCount"] == 0
+    unknown = Outline((replace(SOUND, language=None),))
+    (sound,) = json_manifest.json_manifest(unknown, LINKS, public_url="")["audioRenditions"]
+    assert sound["language"] == "und"

@@ -45,14 +45,16 @@ class HlsSound:
 
     uri: str
     channels: int | None
+    language: str | None = None
 
 
 def variant_playlist(variants: Iterable[HlsVariant], sound: HlsSound | None) -> str:
     """Return the master playlist."""
     lines = ["#EXT-X-INDEPENDENT-SEGMENTS"]
     if sound is not None:
+        language = f'LANGUAGE="{sound.language}",' if sound.language else ""
         lines.append(
-            f'#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="{_SOUNDS}",NAME="Sound",DEFAULT=YES,'
+            f'#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="{_SOUNDS}",NAME="Sound",{language}DEFAULT=YES,'
             f'AUTOSELECT=YES,CHANNELS="{sound.channels}",URI="{sound.uri}"'
         )
     for variant in variants:

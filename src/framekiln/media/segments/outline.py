@@ -4,12 +4,13 @@ It reads packets, decodes one frame and opens encoders to get their headers; not
 same file always gives the same outline.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from framekiln.kit.language_tag import language_tag
 from framekiln.kit.media_kind import MediaKind
 from framekiln.media.audio.decoder import CHANNELS, RATE_HZ
 from framekiln.media.errors import UnreadableMedia
@@ -59,15 +60,22 @@ class _SharedTiming:
     fps: Fraction
 
 
-def make_outline(pictures: Path | None, sound: Path | None) -> Outline:
-    """Return the renditions of a source; its tracks may be in two files, or in one."""
+def make_outline(
+    pictures: Path | None, sound: Path | None, *, language: str | None = None
+) -> Outline:
+    """Return the renditions of a source; its tracks may be in two files, or in one.
+
+    `language` is that of the audio, if it is known; else the file with the audio is asked.
+    """
     renditions: list[Rendition] = []
     # Opening a file costs more than reading all its packets; and both may be the same file.
     facts = {path: _probe(path) for path in {pictures, sound} if path is not None}
     if pictures is not None and facts[pictures].width_px is not None:
         renditions += _picture_renditions(pictures, facts[pictures])
     if sound is not None and facts[sound].has_sound:
-        renditions.append(_sound_rendition(scan_audio(sound), facts[sound]))
+        scan = scan_audio(sound)
+        tag = language_tag(language) or language_tag(scan.language)
+        renditions.append(replace(_sound_rendition(scan, facts[sound]), language=tag))
     if not renditions:
         raise UnreadableMedia("the source has neither a video nor an audio track")
     return Outline(tuple(renditions))

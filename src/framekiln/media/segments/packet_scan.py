@@ -78,6 +78,8 @@ class AudioScan:
     packet_bytes: list[int]
     config: bytes
     channels: int
+    language: str | None
+    """As the file states it."""
     grid: "PacketGrid | None"
     """Only if timestamps are coarser than samples."""
 
@@ -169,7 +171,7 @@ def scan_audio(path: Path) -> AudioScan:
             may_copy = may_copy and (packet.pts < 0 or not packet.has_sidedata("skip_samples"))
             seen.append(_remember(packet))
         ticks = Fraction(stream.time_base or 0)
-        channels, rate_hz = stream.channels, stream.rate
+        channels, rate_hz, language = stream.channels, stream.rate, stream.language
         is_coarse = ticks * rate_hz > 1
         grid = _grid(path, [each.pts * ticks for each in seen]) if is_coarse else None
     if not seen:
@@ -183,6 +185,7 @@ def scan_audio(path: Path) -> AudioScan:
         packet_bytes=[each.size for each in seen if each.pts >= 0] if is_even else [],
         config=config,
         channels=channels,
+        language=language,
         grid=grid,
     )
 

@@ -63,6 +63,8 @@ class Rendition:
     """Mean frame rate."""
     channels: int | None = None
     rate_hz: int | None = None
+    language: str | None = None
+    """The tag (BCP 47) of the audio's language, if it is stated."""
     grid: tuple[Fraction, Fraction] | None = None
     """Time of the source's first packet and the duration of each, if all are equal."""
 

@@ -40,9 +40,9 @@ def make_segment(
 
 
 def outline_task(args: Mapping[str, Any], report: Report) -> dict[str, Any]:
-    """Probe the files named in `pictures` and `sound`; each may be null."""
+    """Probe the files named in `pictures` and `sound`; each may be null, and so may `language`."""
     pictures, sound = (Path(args[kind]) if args[kind] else None for kind in ("pictures", "sound"))
-    return make_outline(pictures, sound).to_json()
+    return make_outline(pictures, sound, language=args.get("language")).to_json()
 
 
 def segment_task(args: Mapping[str, Any], report: Report) -> dict[str, Any]:

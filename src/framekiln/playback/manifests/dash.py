@@ -33,8 +33,10 @@ def dash_manifest(outline: Outline, links: ManifestLinks) -> str:
 
 def _adaptation_set(kind: str, renditions: list[Rendition], links: ManifestLinks) -> str:
     are_aligned = len({each.bounds for each in renditions}) == 1
+    language = renditions[0].language
+    lang = f' lang="{language}"' if language else ""
     head = (
-        f'<AdaptationSet contentType="{kind}" mimeType="{kind}/mp4" startWithSAP="1"'
+        f'<AdaptationSet contentType="{kind}"{lang} mimeType="{kind}/mp4" startWithSAP="1"'
         f' segmentAlignment="{str(are_aligned).lower()}">'
     )
     bodies = [_representation(each, links) for each in renditions]

@@ -27,9 +27,8 @@ def multivariant_playlist(outline: Outline, links: ManifestLinks) -> str:
     variants = [_variant(rendition, sound, links) for rendition in pictures]
     if sound is None:
         return variant_playlist(variants, None)
-    return variant_playlist(
-        variants, HlsSound(links.from_manifest(sound.id, PLAYLIST), sound.channels)
-    )
+    uri = links.from_manifest(sound.id, PLAYLIST)
+    return variant_playlist(variants, HlsSound(uri, sound.channels, sound.language))
 
 
 def media_playlist(rendition: Rendition, links: ManifestLinks) -> str:

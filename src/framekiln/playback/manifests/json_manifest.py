@@ -56,7 +56,7 @@ def _sound(rendition: Rendition) -> dict[str, Any]:
         **_common(rendition, "audio/mp4"),
         "channels": rendition.channels,
         "sampleRate": rendition.rate_hz,
-        "language": "und",
+        "language": rendition.language or "und",
     }
 
 
