@@ -4,8 +4,10 @@ import ipaddress
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final
 
 from framekiln.composition.layers.colours import read_colour
@@ -58,13 +60,13 @@ def filled_if_present(subject: RuleSubject, _words: Words) -> bool:
 def required_if(subject: RuleSubject, words: Words) -> bool:
     """Filled if another input has one of the values."""
     other = subject.other(words[0])
-    return subject.is_filled or not (other.is_present and _text(other.value) in words[1:])
+    return subject.is_filled or not (other.is_present and _is_one_of(other, words[1:]))
 
 
 def required_unless(subject: RuleSubject, words: Words) -> bool:
     """Filled unless another input has one of the values."""
     other = subject.other(words[0])
-    return subject.is_filled or (other.is_present and _text(other.value) in words[1:])
+    return subject.is_filled or (other.is_present and _is_one_of(other, words[1:]))
 
 
 def required_with(subject: RuleSubject, words: Words) -> bool:
@@ -212,7 +214,7 @@ def decimal(subject: RuleSubject, words: Words) -> bool:
     """This many decimal places, or between two counts."""
     if subject.number is None:
         return False
-    places = len(_text(subject.value).strip().partition(".")[2])
+    places = len(str(subject.value).strip().partition(".")[2])
     return _number(words[0]) <= places <= _number(words[-1])
 
 
@@ -224,12 +226,12 @@ def multiple_of(subject: RuleSubject, words: Words) -> bool:
 def is_in(subject: RuleSubject, words: Words) -> bool:
     """One of the values; for a list, each item."""
     values = subject.value if isinstance(subject.value, list) else [subject.value]
-    return all(_text(value) in words for value in values)
+    return all(_is_one_of(replace(subject, value=value), words) for value in values)
 
 
 def is_not_in(subject: RuleSubject, words: Words) -> bool:
     """None of the values."""
-    return _text(subject.value) not in words
+    return not _is_one_of(subject, words)
 
 
 def matches(subject: RuleSubject, words: Words) -> bool:
@@ -370,9 +372,24 @@ def _compared_size(subject: RuleSubject, word: str) -> Fraction | None:
     return subject.other(word).size if number is None else number
 
 
+def _is_one_of(subject: RuleSubject, words: Words) -> bool:
+    """Say whether a value is one of the words: the number 1.0 is the word 1."""
+    if _text(subject.value) in words:
+        return True
+    return subject.is_compared_as_number and subject.number in _numbers(tuple(words))
+
+
+@lru_cache(maxsize=64)
+def _numbers(words: tuple[str, ...]) -> frozenset[Fraction]:
+    """Return the words that are numbers; the same ones are compared with each item of a list."""
+    return frozenset(number for word in words if (number := number_of(word)) is not None)
+
+
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return "null" if value is None else str(value)
 
 

@@ -56,7 +56,7 @@ class RuleSubject:
     @property
     def size(self) -> Fraction | None:
         """The value that min, max and similar rules compare: the number, or the length."""
-        if self._is_compared_as_number:
+        if self.is_compared_as_number:
             return self.number
         if isinstance(self.value, str | list | Mapping):
             return Fraction(len(self.value))
@@ -65,14 +65,15 @@ class RuleSubject:
     @property
     def unit(self) -> str | None:
         """What `size` counts; None for numbers."""
-        if self._is_compared_as_number:
+        if self.is_compared_as_number:
             return None
         if isinstance(self.value, str):
             return "character"
         return "item" if isinstance(self.value, list | Mapping) else None
 
     @property
-    def _is_compared_as_number(self) -> bool:
+    def is_compared_as_number(self) -> bool:
+        """Whether it is a number, or a text of one where a number is expected."""
         return is_number(self.value) or (self.counts_as_number and self.number is not None)
 
 
