@@ -203,6 +203,7 @@ async def test_active_url_refuses_only_hosts_that_do_not_resolve(
 WRONG_TEMPLATES: dict[str, tuple[dict[str, Any], str, str]] = {
     "no name": ({"name": None}, "name", "required"),
     "an empty name": ({"name": ""}, "name", "out_of_range"),
+    "a name of spaces": ({"name": "  "}, "name", "pattern"),
     "a name of another type": ({"name": 7}, "name", "type"),
     "no config": ({"config": None}, "config", "required"),
     "no inputs": ({"inputs": None}, "inputs", "required"),

@@ -75,6 +75,7 @@ class TestRegistration:
         ("change", "field"),
         [
             ({"filename": ""}, "filename"),
+            ({"filename": " \u200b"}, "filename"),
             ({"filename": "x" * 1025}, "filename"),
             ({"filename": None}, "filename"),
             ({"type": "audio"}, "type"),

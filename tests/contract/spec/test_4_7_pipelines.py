@@ -120,6 +120,7 @@ class TestPipelines:
             ({"name": "x"}, "definition", "required"),
             ({"definition": PROBE}, "name", "required"),
             ({"name": "", "definition": PROBE}, "name", "empty"),
+            ({"name": "  ", "definition": PROBE}, "name", "empty"),
             ({"name": "x" * 201, "definition": PROBE}, "name", "too_long"),
             ({"name": 1, "definition": PROBE}, "name", "type"),
             ({"name": "x", "definition": PROBE, "more": 1}, "more", "unknown_field"),

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.bodies import SuccessAnswer, json_body, read_json
 from framekiln.api.unknown_fields import RequestBody, WarningRoute
+from framekiln.api.v1.names import VISIBLE
 from framekiln.api.v1.render_bodies import Instant
 from framekiln.kit.ids import new_uuid
 
@@ -35,8 +36,8 @@ class Telemetry(BaseModel):
 class Feedback(RequestBody):
     """Feedback about the service."""
 
-    category: Annotated[str, Field(min_length=1, max_length=100, strict=True)]
-    summary: Annotated[str, Field(min_length=1, max_length=1000, strict=True)]
+    category: Annotated[str, Field(min_length=1, max_length=100, strict=True), VISIBLE]
+    summary: Annotated[str, Field(min_length=1, max_length=1000, strict=True), VISIBLE]
     details: Text
     workaround: Text | None = None
     skill: Text | None = None

@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, Field
 
 from framekiln.api.unknown_fields import RequestBody
+from framekiln.api.v1.names import VISIBLE, FileName
 from framekiln.api.v1.numbers import NUMBER, WHOLE
 from framekiln.api.v1.render_bodies import Instant
 from framekiln.files.model import (
@@ -47,7 +48,7 @@ Md5 = Annotated[
 class CreateFile(RequestBody):
     """The body of POST /api/v1/files."""
 
-    filename: Annotated[str, Field(min_length=1, max_length=1024, strict=True)]
+    filename: FileName
     type: Literal["video", "image", "caption"]
     byte_size: Bytes
     md5: Md5 | None = None
@@ -78,7 +79,7 @@ class CreateTrack(RequestBody):
     type: Literal["audio", "video"]
     probe_info: dict[str, Any] = Field(default_factory=dict)
     duration_ms: Annotated[float, Field(ge=0, le=_MAX_DURATION_MS), NUMBER]
-    codec_name: Annotated[str, Field(min_length=1, max_length=100, strict=True)]
+    codec_name: Annotated[str, Field(min_length=1, max_length=100, strict=True), VISIBLE]
     byte_size: Bytes
 
     def as_new_track(self, *, file_id: str) -> NewTrack:

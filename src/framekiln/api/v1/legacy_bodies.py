@@ -7,17 +7,16 @@ from pydantic import BaseModel, Field
 
 from framekiln.api.unknown_fields import RequestBody
 from framekiln.api.v1.file_bodies import Bytes, CreateTrack, Md5, check_size
+from framekiln.api.v1.names import FileName
 from framekiln.api.v1.render_bodies import Instant
 from framekiln.files.model import MAX_BYTES, File, FileStatus, FileType, NewFile
 from framekiln.kit.clock import iso
-
-Name = Annotated[str, Field(min_length=1, max_length=1024, strict=True)]
 
 
 class CreateTyped(RequestBody):
     """The body of POST /api/v1/{caption_files,unprocessed_files}."""
 
-    filename: Name
+    filename: FileName
     byte_size: Bytes
     md5: Md5 | None = None
 
@@ -38,7 +37,7 @@ class CreateImage(CreateTyped):
 class CreateIsobmff(RequestBody):
     """The body of POST /api/v1/isobmff_files, whose tracks are uploaded separately."""
 
-    filename: Name
+    filename: FileName
     md5: Md5 | None = None
 
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from framekiln.api.unknown_fields import RequestBody
 from framekiln.api.v1.file_bodies import FileRecord
+from framekiln.api.v1.names import FileName
 from framekiln.api.v1.numbers import WHOLE
 from framekiln.files.streams.errors import InvalidDigest
 from framekiln.files.streams.model import (
@@ -38,7 +39,7 @@ class CreateStreamTrack(RequestBody):
 class CreateStream(RequestBody):
     """The body of POST /api/v1/files/stream; the number of tracks is checked by the domain."""
 
-    filename: Annotated[str, Field(min_length=1, max_length=1024, strict=True)]
+    filename: FileName
     tracks: Annotated[
         list[CreateStreamTrack],
         Field(json_schema_extra={"minItems": 1, "maxItems": MAX_TRACKS}),

@@ -20,6 +20,7 @@ from starlette.types import Scope
 from framekiln.api.bodies import parse_large_json, read_bytes
 from framekiln.api.body_memory import count_body
 from framekiln.api.errors import MalformedJson
+from framekiln.kit.blank_text import NOT_BLANK, is_blank
 from framekiln.kit.errors import InvalidInput, TooLarge
 
 MAX_FIELDS_BYTES: Final = 16 << 20
@@ -71,6 +72,8 @@ class Form:
             raise field_error(name, "type", f"{name} must be a string")
         if not 0 < len(value) <= longest:
             raise field_error(name, "out_of_range", f"{name} must have 1 to {longest} characters")
+        if is_blank(value):
+            raise field_error(name, "pattern", f"{name} {NOT_BLANK}")
         if "\x00" in value:
             raise field_error(
                 name, "type", f"{name} holds the character U+0000, which no text may have"

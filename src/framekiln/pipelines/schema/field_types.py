@@ -16,6 +16,7 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Validati
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticOmit, core_schema
 
+from framekiln.kit.blank_text import is_blank
 from framekiln.kit.ids import parse_uuid
 from framekiln.pipelines.schema.issues import IssueCode, Location
 from framekiln.pipelines.schema.validation_errors import InnerIssues, issue_error
@@ -137,10 +138,11 @@ class IntegerBetween(JsonType):
 
 @dataclass(frozen=True)
 class Text(JsonType):
-    """A text of so many characters, perhaps of a certain form."""
+    """A text of so many characters, perhaps of a certain form; a name has a visible one."""
 
     maximum: int | None = None
     minimum: int = 1
+    is_name: bool = False
     pattern: re.Pattern[str] | None = None
 
     def checker(self) -> Check:
@@ -153,7 +155,7 @@ class Text(JsonType):
             raise issue_error(IssueCode.TYPE)
         if self.pattern is not None and not self.pattern.fullmatch(value):
             raise issue_error(IssueCode.PATTERN)
-        if len(value) < self.minimum:
+        if len(value) < self.minimum or (self.is_name and is_blank(value)):
             raise issue_error(IssueCode.EMPTY)
         if self.maximum is not None and len(value) > self.maximum:
             raise issue_error(IssueCode.TOO_LONG)

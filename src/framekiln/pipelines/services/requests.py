@@ -154,7 +154,7 @@ class EndpointRequest(RequestRecord):
 class PipelineRequest(RequestRecord):
     """POST /api/v1/pipelines."""
 
-    name: Annotated[str, Text(maximum=200)]
+    name: Annotated[str, Text(maximum=200, is_name=True)]
     definition: Any
     """Read apart."""
 
