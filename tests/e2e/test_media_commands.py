@@ -28,8 +28,12 @@ def test_templates_and_videos_are_managed_at_the_command_line(
         "name": "Greeting",
         "config": {**CONFIG, "layers": [*CONFIG["layers"], late]},
         "inputs": {"name": "required|string"},
+        "defaultvalues": {},
     }
     made = terminal.ask("templates", "create", terminal.write("template.json", template))
+    assert [(each["path"], each.get("hint")) for each in made["warnings"]] == [
+        ("defaultvalues", "did you mean default_values?")
+    ]
     assert made["id"] in terminal.type("templates", "list").stdout
     assert terminal.ask("templates", "get", made["id"])["name"] == "Greeting"
     schema = json.loads(terminal.type("templates", "schema", made["id"]).stdout)

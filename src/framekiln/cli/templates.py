@@ -1,7 +1,8 @@
 """`framekiln templates`: layer configs with named inputs."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -20,10 +21,15 @@ from framekiln.cli.output import JsonFlag, write_json
 from framekiln.cli.service_client import open_client
 from framekiln.client.model import RemoteTemplate
 from framekiln.kit.errors import InvalidInput
+from framekiln.kit.suggestions import did_you_mean
 
 app = typer.Typer(
     help="Store templates, and make videos of them.", no_args_is_help=True, add_completion=False
 )
+
+_FIELDS: Final = ("name", "config", "inputs", "default_values", "destinations")
+# Editors find the JSON Schema by the first; the others are in versions that the service returned.
+_NOT_SENT: Final = {"$schema", "id", "version", "created_at"}
 
 TemplateId = Annotated[str, typer.Argument(help="Id of the template.")]
 
@@ -47,9 +53,9 @@ VersionOption = Annotated[
 @app.command()
 def create(template: TemplateFile, name: NameOption = None, as_json: JsonFlag = False) -> None:
     """Store a template."""
-    content = _read_template(template, name)
+    content, warnings = _read_template(template, name)
     with open_client() as client:
-        _show(client.templates.create(**content), as_json=as_json)
+        _show(client.templates.create(**content), warnings, as_json=as_json)
 
 
 @app.command()
@@ -57,9 +63,9 @@ def update(
     template: TemplateId, file: TemplateFile, name: NameOption = None, as_json: JsonFlag = False
 ) -> None:
     """Make the next version of a template; earlier ones are kept."""
-    content = _read_template(file, name)
+    content, warnings = _read_template(file, name)
     with open_client() as client:
-        _show(client.templates.update(template, **content), as_json=as_json)
+        _show(client.templates.update(template, **content), warnings, as_json=as_json)
 
 
 @app.command("list")
@@ -82,7 +88,7 @@ def list_all(limit: LimitOption = 25, as_json: JsonFlag = False) -> None:
 def get(template: TemplateId, as_json: JsonFlag = False) -> None:
     """Show a template."""
     with open_client() as client:
-        _show(client.templates.get(template), as_json=as_json)
+        _show(client.templates.get(template), [], as_json=as_json)
 
 
 @app.command()
@@ -140,16 +146,27 @@ def delete(template: TemplateId, as_json: JsonFlag = False) -> None:
     show_deleted(template, as_json=as_json)
 
 
-def _read_template(file: Path, name: str | None) -> dict[str, Any]:
+def _read_template(file: Path, name: str | None) -> tuple[dict[str, Any], list[dict[str, str]]]:
+    """Return what to send, and warnings about fields of the file that are not sent."""
     read = read_json(file)
     name = name or read.get("name")
     if not isinstance(name, str) or not isinstance(read.get("config"), dict):
         raise InvalidInput(f"{file} needs a config, and a name, which may also be given as --name")
-    return {
-        "name": name,
-        **{key: read.get(key) for key in ("config", "inputs", "default_values", "destinations")},
-    }
+    content = {"name": name, **{key: read.get(key) for key in _FIELDS if key != "name"}}
+    unknown = sorted(read.keys() - set(_FIELDS) - _NOT_SENT)
+    return content, [_unknown_field(each) for each in unknown]
 
 
-def _show(found: RemoteTemplate, *, as_json: bool) -> None:
+def _unknown_field(name: str) -> dict[str, str]:
+    message = f"{name} is not a field of a template"
+    warning = {"path": name, "code": "unknown_field", "message": message}
+    hint = did_you_mean(name, _FIELDS)
+    return {**warning, "hint": hint} if hint else warning
+
+
+def _show(found: RemoteTemplate, warnings: list[dict[str, str]], *, as_json: bool) -> None:
+    """Write a template; `warnings` come before those of the service."""
+    if warnings:
+        raw = {**found.raw, "warnings": [*warnings, *found.raw.get("warnings", ())]}
+        found = replace(found, raw=raw)
     show_one(found, f"{found.id}  {found.name}", as_json=as_json)

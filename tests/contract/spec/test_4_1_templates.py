@@ -58,6 +58,20 @@ async def test_a_number_may_fill_a_text_field(app: AppHarness) -> None:
     assert (warning["path"], warning["code"]) == ("layers.0.text.text", "templates_only")
 
 
+async def test_fields_without_effect_are_named_with_the_one_that_was_meant(app: AppHarness) -> None:
+    body = {**template_body(), "$schema": "x", "destination": None, "zzzz": 1}
+    made = await app.client.post(TEMPLATES, json=body)
+    changed = await app.client.put(f"{TEMPLATES}/{made.json()['data']['id']}", json=body)
+    for answer in (made, changed):
+        found = [
+            (each["path"], each["code"], each.get("hint")) for each in answer.json()["warnings"]
+        ]
+        assert found == [
+            ("destination", "unknown_field", "did you mean destinations?"),
+            ("zzzz", "unknown_field", None),
+        ]
+
+
 @pytest.mark.parametrize("style", ["text", "urlencoded", "multipart"])
 async def test_bodies_may_be_json_text_or_forms(app: AppHarness, style: str) -> None:
     body = template_body()

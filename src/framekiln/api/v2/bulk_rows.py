@@ -5,18 +5,16 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Final
 
 from fastapi import Request
 
 from framekiln.api.bodies import parse_json, parse_large_json, read_bytes
 from framekiln.api.errors import MalformedJson
-from framekiln.api.v2.forms import MAX_FIELDS_BYTES, field_error
-from framekiln.composition.layers.findings import MAX_FINDINGS, ConfigFinding
+from framekiln.api.v2.forms import MAX_FIELDS_BYTES, field_error, unknown_fields
+from framekiln.composition.layers.findings import ConfigFinding
 from framekiln.kit.errors import InvalidInput, TooLarge
 from framekiln.kit.json_scan import MAX_VALUES
-from framekiln.kit.suggestions import did_you_mean
 from framekiln.videos.bulks.model import MAX_ROWS
 from framekiln.videos.bulks.row_check import InvalidRows, RowIssue
 
@@ -67,7 +65,7 @@ def read_json_rows(value: object) -> PostedRows:
     version = destinations = None
     warnings: tuple[ConfigFinding, ...] = ()
     if isinstance(value, dict):
-        warnings = tuple(islice(_unknown_fields(value), MAX_FINDINGS))
+        warnings = unknown_fields(value, _FIELDS, what="a bulk")
         version, destinations = value.get("version"), value.get("destinations")
         value = value.get("rows")
     if not isinstance(value, list):
@@ -79,12 +77,6 @@ def read_json_rows(value: object) -> PostedRows:
     if issues:
         raise InvalidRows(issues)
     return PostedRows(value, version, destinations, warnings)
-
-
-def _unknown_fields(body: dict[str, Any]) -> Iterator[ConfigFinding]:
-    for name in body.keys() - _FIELDS:
-        shown, hint = name[:100], did_you_mean(name, _FIELDS)
-        yield ConfigFinding(shown, "unknown_field", f"{shown} is not a field of a bulk", hint)
 
 
 def read_json_lines(raw: bytes) -> list[Data]:

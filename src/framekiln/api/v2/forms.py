@@ -5,9 +5,10 @@ Files of a multipart body go to disk as they come, and are gone when the request
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
@@ -20,8 +21,10 @@ from starlette.types import Scope
 from framekiln.api.bodies import parse_large_json, read_bytes
 from framekiln.api.body_memory import count_body
 from framekiln.api.errors import MalformedJson
+from framekiln.composition.layers.findings import MAX_FINDINGS, ConfigFinding
 from framekiln.kit.blank_text import NOT_BLANK, is_blank
 from framekiln.kit.errors import InvalidInput, TooLarge
+from framekiln.kit.suggestions import did_you_mean
 
 MAX_FIELDS_BYTES: Final = 16 << 20
 """Single calls of C functions for so many bytes keep the interpreter for up to 80 ms."""
@@ -79,6 +82,22 @@ class Form:
                 name, "type", f"{name} holds the character U+0000, which no text may have"
             )
         return value
+
+
+def unknown_fields(
+    names: Iterable[str], known: Iterable[str], *, what: str
+) -> tuple[ConfigFinding, ...]:
+    """Return warnings about fields that have no effect in a body that is `what`."""
+    known = frozenset(known)
+    return tuple(
+        ConfigFinding(
+            name[:100],
+            "unknown_field",
+            f"{name[:100]} is not a field of {what}",
+            did_you_mean(name, known),
+        )
+        for name in islice((name for name in names if name not in known), MAX_FINDINGS)
+    )
 
 
 def field_error(name: str, code: str, message: str) -> InvalidInput:

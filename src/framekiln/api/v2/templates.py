@@ -1,6 +1,7 @@
 """/v2/templates: store a layer config with inputs, and make videos of it with data (spec 4.1)."""
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Query, Request
 
@@ -27,9 +28,10 @@ from framekiln.api.v2.bodies import (
     template_version_info,
     video_summary,
 )
-from framekiln.api.v2.forms import Form, field_error, open_form
+from framekiln.api.v2.forms import Form, field_error, open_form, unknown_fields
 from framekiln.api.v2.openapi_bodies import CHECK_TEMPLATE, CREATE_TEMPLATE, RENDER_TEMPLATE
 from framekiln.api.v2.pages import PageParam, page_answer
+from framekiln.composition.layers.findings import ConfigFinding
 from framekiln.services import Services
 from framekiln.videos.templates.model import NewTemplate
 from framekiln.videos.templates.service import MAX_VERSIONS, CreatedTemplate, WriteWithTemplate
@@ -37,6 +39,7 @@ from framekiln.videos.templates.service import MAX_VERSIONS, CreatedTemplate, Wr
 router = APIRouter(prefix="/v2", tags=["templates"])
 
 MAX_NAME_CHARS = 255
+_FIELDS: Final = ("name", "config", "inputs", "default_values", "destinations")
 
 
 @router.get("/templates", summary="List templates, newest first")
@@ -58,9 +61,11 @@ async def list_templates(
 async def create_template(request: Request, caller: AuthenticatedCaller) -> TemplateAnswer:
     """Keep a template that can be rendered: it is tried with its own default values."""
     services = services_of(request)
-    new, also_write = await _read_template(request)
-    stored = await services.v2.templates.create(caller, new, also_write=also_write)
-    return await _answer(services, stored)
+    posted = await _read_template(request)
+    stored = await services.v2.templates.create(
+        caller, posted.template, also_write=posted.also_write
+    )
+    return await _answer(services, stored, posted.warnings)
 
 
 @router.post(
@@ -104,9 +109,11 @@ async def update_template(
     """
     services = services_of(request)
     await services.v2.templates.get(caller.organization.id, template_id)
-    new, also_write = await _read_template(request)
-    stored = await services.v2.templates.update(caller, template_id, new, also_write=also_write)
-    return await _answer(services, stored)
+    posted = await _read_template(request)
+    stored = await services.v2.templates.update(
+        caller, template_id, posted.template, also_write=posted.also_write
+    )
+    return await _answer(services, stored, posted.warnings)
 
 
 @router.get("/templates/{template_id}/versions", summary="List the versions of a template")
@@ -211,7 +218,16 @@ async def read_version(form: Form) -> int | None:
     return version
 
 
-async def _read_template(request: Request) -> tuple[NewTemplate, WriteWithTemplate | None]:
+@dataclass(frozen=True)
+class _PostedTemplate:
+    """What was sent, and what of it has no effect."""
+
+    template: NewTemplate
+    also_write: WriteWithTemplate | None
+    warnings: tuple[ConfigFinding, ...]
+
+
+async def _read_template(request: Request) -> _PostedTemplate:
     async with open_form(request) as form:
         new = NewTemplate(
             name=form.require_text("name", longest=MAX_NAME_CHARS),
@@ -220,13 +236,19 @@ async def _read_template(request: Request) -> tuple[NewTemplate, WriteWithTempla
             default_values=await form.require_json("default_values"),
         )
         sent = await form.json("destinations")
-        return new, await template_destinations(services_of(request), sent)
+        also_write = await template_destinations(services_of(request), sent)
+        # Editors find the JSON Schema by `$schema`.
+        sent_names = (each for each in form.values if each != "$schema")
+        warnings = unknown_fields(sent_names, _FIELDS, what="a template")
+        return _PostedTemplate(new, also_write, warnings)
 
 
-async def _answer(services: Services, stored: CreatedTemplate) -> TemplateAnswer:
+async def _answer(
+    services: Services, stored: CreatedTemplate, warnings: tuple[ConfigFinding, ...] = ()
+) -> TemplateAnswer:
     extra: dict[str, Any] = {}
-    if stored.warnings:
-        extra["warnings"] = [warning.as_json() for warning in stored.warnings]
+    if warnings or stored.warnings:
+        extra["warnings"] = [warning.as_json() for warning in (*warnings, *stored.warnings)]
     details = template_info(stored.template).model_dump()
     found = await services.destinations.stored(owner_of(stored.template))
     if found:
