@@ -56,6 +56,7 @@ from framekiln.settings import Settings
 from framekiln.speech.configuration import SpeechSettings
 from framekiln.storage.blob_store import BlobStore, open_blob_store
 from framekiln.storage.deletions import BlobDeletions
+from framekiln.storage.new_blobs import NewBlobs
 from framekiln.transcripts.service import Transcripts
 from framekiln.transcripts.worker import TranscriptWorker
 from framekiln.videos.bulks.model import Bulk
@@ -81,6 +82,7 @@ class Services:
     notifications: Notifications
     jobs: JobQueue
     blobs: BlobStore
+    new_blobs: NewBlobs
     blob_deletions: BlobDeletions
     identity: Identity
     users: Users
@@ -213,7 +215,8 @@ class Services:
                 notifications=notifications,
                 jobs=jobs,
                 blobs=blobs,
-                blob_deletions=BlobDeletions(database, blobs),
+                new_blobs=NewBlobs(database, blobs, clock),
+                blob_deletions=BlobDeletions(database, blobs, clock),
                 identity=people.identity,
                 users=people.users,
                 sessions=people.sessions,
@@ -256,7 +259,9 @@ class Services:
                 delivery_log=DeliveryLog(database, jobs=jobs, clock=clock),
                 webhook_worker=WebhookWorker(database, jobs=jobs, clock=clock),
                 callbacks=callbacks,
-                render_uploads=RenderUploads(database, jobs, blobs, clock, render_events),
+                render_uploads=RenderUploads(
+                    database, jobs, NewBlobs(database, blobs, clock), clock, render_events
+                ),
                 render_worker=RenderWorker(
                     database, jobs=jobs, clock=clock, events=render_events, quotas=quotas
                 ),

@@ -9,6 +9,7 @@ import pytest
 
 from framekiln.kit.ids import OrganizationId
 from framekiln.renders.cache import PartCache
+from framekiln.storage.keys import TrackedKey
 from tests.support.app import AppHarness
 from tests.support.uploads import FILES, upload_file
 
@@ -52,7 +53,7 @@ class Owner:
             )
             return ""
         source = f"org/{self.id}/made"
-        await services.blobs.put_file(source, blob)
+        await services.blobs.put_file(TrackedKey(source), blob)
         await services.part_cache.add(self.id, "digest", key=source, record={})
         await services.blobs.delete(source)
         return ""

@@ -24,6 +24,7 @@ from framekiln.playback.segment_worker import (
 )
 from framekiln.storage.blob_store import BlobStore, memory_blob_store, open_blob_store
 from framekiln.storage.errors import BlobKeyInvalid, BlobNotFound
+from framekiln.storage.keys import TrackedKey
 from framekiln.worker.media_sandbox import open_media_sandbox
 from tests.support.clips import Clip, make_clip
 from tests.support.timeouts import TIMEOUT_S
@@ -48,7 +49,7 @@ def place_of_blob(tmp_path: Path) -> Path:
 @pytest.fixture
 async def blobs(tmp_path: Path) -> BlobStore:
     store = open_blob_store(None, folder=tmp_path / "blobs")
-    await store.put(KEY, b"first")
+    await store.put(TrackedKey(KEY), b"first")
     set_mode(place_of_blob(tmp_path), 0o644)
     return store
 
@@ -80,7 +81,7 @@ class TestLinks:
             await blobs.get_to_read(KEY, path)
         assert path.samefile(blob)
         assert blob.stat().st_nlink == 2
-        await blobs.put(KEY, b"second")
+        await blobs.put(TrackedKey(KEY), b"second")
         assert path.read_bytes() == b"first"
         await blobs.get_to_read(KEY, path)
         assert path.read_bytes() == b"second"
@@ -96,7 +97,7 @@ class TestLinks:
         self, blobs: BlobStore, tmp_path: Path
     ) -> None:
         path = tmp_path / "out"
-        await blobs.put("other", b"other")
+        await blobs.put(TrackedKey("other"), b"other")
         await blobs.get_to_read(KEY, path)
         await blobs.get_to_file("other", path)
         assert (path.read_bytes(), await blobs.get(KEY)) == (b"other", b"first")
@@ -139,7 +140,7 @@ class TestCopies:
 
     async def test_a_blob_of_a_bucket_is_copied(self, tmp_path: Path) -> None:
         store = memory_blob_store()
-        await store.put(KEY, b"first")
+        await store.put(TrackedKey(KEY), b"first")
         await store.get_to_read(KEY, tmp_path / "out")
         assert (tmp_path / "out").read_bytes() == b"first"
         assert (tmp_path / "out").stat().st_mode & 0o777 == 0o644
@@ -158,7 +159,9 @@ async def test_an_absent_blob_raises_the_usual_error(kind: str, tmp_path: Path) 
 
 async def test_a_confined_child_reads_a_blob_in_place(blobs: BlobStore, tmp_path: Path) -> None:
     blob = place_of_blob(tmp_path)
-    await blobs.put_file(KEY, make_clip(tmp_path / "clip.mp4", Clip(duration_s=Fraction(1))))
+    await blobs.put_file(
+        TrackedKey(KEY), make_clip(tmp_path / "clip.mp4", Clip(duration_s=Fraction(1)))
+    )
     with open_job_folders("test") as place:
         await blobs.get_to_read(KEY, place.source)
         # Else there is nothing to see here.
@@ -198,7 +201,7 @@ async def test_segments_of_linked_and_copied_sources_are_the_same(
     clip = make_clip(tmp_path / "clip.mp4", Clip(duration_s=Fraction(4)))
     made = []
     for store in (blobs, memory_blob_store()):
-        await store.put_file(KEY, clip)
+        await store.put_file(TrackedKey(KEY), clip)
         async with open_media_sandbox() as sandbox:
             workshop = open_segment_worker(store, sandbox)
             made.append(await made_by(workshop, rendition_id))

@@ -24,6 +24,7 @@ from framekiln.storage.errors import (
     StorageUnavailable,
     StorageUrlInvalid,
 )
+from framekiln.storage.keys import TrackedKey
 
 MIB = 1024 * 1024
 BUCKET = os.environ.get("FRAMEKILN_TEST_S3")
@@ -62,28 +63,28 @@ async def chunks_of(data: bytes, size: int = 700_001) -> AsyncIterator[bytes]:
 
 class TestWritingAndReading:
     async def test_a_stored_blob_is_read_back(self, store: BlobStore) -> None:
-        await store.put("org/1/file/2/source", b"\x00hello\xff")
+        await store.put(TrackedKey("org/1/file/2/source"), b"\x00hello\xff")
         assert await store.get("org/1/file/2/source") == b"\x00hello\xff"
 
     async def test_an_empty_blob_is_stored(self, store: BlobStore) -> None:
-        await store.put("empty", b"")
+        await store.put(TrackedKey("empty"), b"")
         assert await store.get("empty") == b""
         assert await read(store, "empty") == b""
 
     async def test_a_second_put_replaces_the_first(self, store: BlobStore) -> None:
-        await store.put("a/b", b"first, and longer")
-        await store.put("a/b", b"second")
+        await store.put(TrackedKey("a/b"), b"first, and longer")
+        await store.put(TrackedKey("a/b"), b"second")
         assert await store.get("a/b") == b"second"
 
     async def test_a_large_blob_is_read_back(self, store: BlobStore) -> None:
         data = os.urandom(9 * MIB + 7)
-        await store.put("large", data)
+        await store.put(TrackedKey("large"), data)
         assert await store.get("large") == data
 
     async def test_a_file_is_stored_and_read_back(self, store: BlobStore, tmp_path: Path) -> None:
         data = os.urandom(20 * MIB + 3)
         (tmp_path / "in").write_bytes(data)
-        await store.put_file("film", tmp_path / "in")
+        await store.put_file(TrackedKey("film"), tmp_path / "in")
         await store.get_to_file("film", tmp_path / "out")
         assert (tmp_path / "out").read_bytes() == data
         assert names_like(tmp_path, "out*") == ["out"]
@@ -92,22 +93,24 @@ class TestWritingAndReading:
         self, store: BlobStore, tmp_path: Path
     ) -> None:
         with pytest.raises(FileNotFoundError):
-            await store.put_file("film", tmp_path / "absent")
+            await store.put_file(TrackedKey("film"), tmp_path / "absent")
         assert await store.info("film") is None
 
     @pytest.mark.parametrize("size", [0, 5, 18 * MIB + 1])
     async def test_a_stream_is_stored(self, store: BlobStore, size: int) -> None:
         data = os.urandom(size)
-        await store.put_stream("streamed", chunks_of(data))
+        await store.put_stream(TrackedKey("streamed"), chunks_of(data))
         assert await store.get("streamed") == data
 
     async def test_create_stores_only_the_first(self, store: BlobStore) -> None:
-        assert await store.create("once", b"first") is True
-        assert await store.create("once", b"second") is False
+        assert await store.create(TrackedKey("once"), b"first") is True
+        assert await store.create(TrackedKey("once"), b"second") is False
         assert await store.get("once") == b"first"
 
     async def test_only_one_concurrent_create_succeeds(self, store: BlobStore) -> None:
-        answers = await asyncio.gather(*(store.create("race", b"%d" % n) for n in range(8)))
+        answers = await asyncio.gather(
+            *(store.create(TrackedKey("race"), b"%d" % n) for n in range(8))
+        )
         assert answers.count(True) == 1
         assert await store.get("race") == b"%d" % answers.index(True)
 
@@ -119,7 +122,7 @@ class TestAtomicWrites:
             raise ConnectionResetError("the client went away")
 
         with pytest.raises(ConnectionResetError, match="went away"):
-            await store.put_stream("half", broken())
+            await store.put_stream(TrackedKey("half"), broken())
         assert await store.info("half") is None
         assert await keys_under(store, "") == []
 
@@ -128,9 +131,9 @@ class TestAtomicWrites:
             yield b"new"
             raise RuntimeError("no more")
 
-        await store.put("kept", b"old")
+        await store.put(TrackedKey("kept"), b"old")
         with pytest.raises(RuntimeError, match="no more"):
-            await store.put_stream("kept", broken())
+            await store.put_stream(TrackedKey("kept"), broken())
         assert await store.get("kept") == b"old"
 
     async def test_a_cancelled_write_stores_nothing(self, store: BlobStore) -> None:
@@ -141,7 +144,7 @@ class TestAtomicWrites:
             under_way.set()
             await asyncio.Event().wait()
 
-        writing = asyncio.create_task(store.put_stream("half", endless()))
+        writing = asyncio.create_task(store.put_stream(TrackedKey("half"), endless()))
         await under_way.wait()
         writing.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -156,7 +159,7 @@ class TestAtomicWrites:
         store = open_blob_store(None, folder=tmp_path)
         assert await store.info("org/1/half") is None
         assert await keys_under(store, "") == []
-        await store.put("org/1/half", b"whole")
+        await store.put(TrackedKey("org/1/half"), b"whole")
         assert await keys_under(store, "") == ["org/1/half"]
 
     async def test_a_failed_read_leaves_the_local_file_alone(
@@ -187,28 +190,28 @@ class TestRanges:
     async def test_the_end_of_a_range_is_exclusive_and_clipped(
         self, store: BlobStore, start: int, end: int | None, expected: bytes
     ) -> None:
-        await store.put("digits", b"0123456789")
+        await store.put(TrackedKey("digits"), b"0123456789")
         assert await read(store, "digits", start=start, end=end) == expected
 
     async def test_a_large_range_is_read_in_pieces(self, store: BlobStore, tmp_path: Path) -> None:
         data = os.urandom(3 * MIB)
-        await store.put("large", data)
+        await store.put(TrackedKey("large"), data)
         assert await read(store, "large", start=MIB - 1, end=3 * MIB - 1) == data[MIB - 1 : -1]
 
     async def test_a_range_of_an_empty_blob_is_empty(self, store: BlobStore) -> None:
-        await store.put("empty", b"")
+        await store.put(TrackedKey("empty"), b"")
         assert await read(store, "empty", start=0, end=10) == b""
 
     @pytest.mark.parametrize(("start", "end"), [(-1, None), (5, 4)])
     async def test_a_backward_range_raises(
         self, store: BlobStore, start: int, end: int | None
     ) -> None:
-        await store.put("digits", b"0123456789")
+        await store.put(TrackedKey("digits"), b"0123456789")
         with pytest.raises(ValueError, match="not a byte range"):
             await read(store, "digits", start=start, end=end)
 
     async def test_a_reader_may_stop_early(self, store: BlobStore) -> None:
-        await store.put("large", os.urandom(3 * MIB))
+        await store.put(TrackedKey("large"), os.urandom(3 * MIB))
         reading = store.stream("large")
         first = await anext(reading)
         await reading.aclose()
@@ -234,13 +237,13 @@ class TestMissingBlobs:
         assert await store.info("no/such") is None
 
     async def test_a_folder_of_blobs_is_not_a_blob(self, store: BlobStore) -> None:
-        await store.put("a/b/c", b"1")
+        await store.put(TrackedKey("a/b/c"), b"1")
         assert await store.info("a/b") is None
         with pytest.raises(BlobNotFound):
             await store.get("a/b")
 
     async def test_deleting_twice_is_no_error(self, store: BlobStore) -> None:
-        await store.put("a", b"1")
+        await store.put(TrackedKey("a"), b"1")
         await store.delete("a")
         await store.delete("a")
         assert await store.info("a") is None
@@ -248,16 +251,16 @@ class TestMissingBlobs:
 
 class TestInfo:
     async def test_info_has_size_and_time(self, store: BlobStore) -> None:
-        await store.put("a/b", b"12345")
+        await store.put(TrackedKey("a/b"), b"12345")
         info = await store.info("a/b")
         assert info is not None
         assert (info.key, info.size_bytes) == ("a/b", 5)
         assert info.modified_at.tzinfo == UTC
 
     async def test_the_etag_stays_and_changes_with_the_content(self, store: BlobStore) -> None:
-        await store.put("a", b"1")
+        await store.put(TrackedKey("a"), b"1")
         first, again = await store.info("a"), await store.info("a")
-        await store.put("a", b"22")
+        await store.put(TrackedKey("a"), b"22")
         other = await store.info("a")
         assert first is not None
         assert again is not None
@@ -273,7 +276,7 @@ class TestPrefixes:
     @pytest.fixture(autouse=True)
     async def _filled(self, store: BlobStore) -> None:
         for key in self.KEYS:
-            await store.put(key, key.encode())
+            await store.put(TrackedKey(key), key.encode())
 
     async def test_all_blobs_are_listed(self, store: BlobStore) -> None:
         assert await keys_under(store, "") == sorted(self.KEYS)
@@ -302,7 +305,7 @@ class TestPrefixes:
 
     async def test_concurrent_deletions_of_a_prefix_succeed(self, store: BlobStore) -> None:
         for number in range(60):
-            await store.put(f"many/{number}", b"1")
+            await store.put(TrackedKey(f"many/{number}"), b"1")
         await asyncio.gather(*(store.delete_prefix("many") for _ in range(3)))
         assert await keys_under(store, "many") == []
 
@@ -317,11 +320,11 @@ async def test_writing_beside_deletion_is_safe(store: BlobStore) -> None:
 
     async def come_and_go(name: str) -> None:
         for _ in range(40):
-            await store.put(f"busy/{name}", b"1")
+            await store.put(TrackedKey(f"busy/{name}"), b"1")
             await store.delete(f"busy/{name}")
 
     await asyncio.gather(*(come_and_go(str(number)) for number in range(6)))
-    await store.put("busy/last", b"1")
+    await store.put(TrackedKey("busy/last"), b"1")
     assert await keys_under(store, "") == ["busy/last"]
 
 
@@ -352,10 +355,10 @@ async def test_keys_that_mean_different_things_in_different_stores_are_refused(
 ) -> None:
     (tmp_path / "in").write_bytes(b"1")
     attempts = [
-        store.put(key, b"1"),
-        store.put_file(key, tmp_path / "in"),
-        store.put_stream(key, chunks_of(b"1")),
-        store.create(key, b"1"),
+        store.put(TrackedKey(key), b"1"),
+        store.put_file(TrackedKey(key), tmp_path / "in"),
+        store.put_stream(TrackedKey(key), chunks_of(b"1")),
+        store.create(TrackedKey(key), b"1"),
         store.get(key),
         store.get_to_file(key, tmp_path / "out"),
         store.info(key),
@@ -383,7 +386,7 @@ class TestUnavailableStores:
         (tmp_path / "blobs").rmdir()
         (tmp_path / "blobs").write_bytes(b"in the way")
         with pytest.raises(StorageUnavailable, match="'a/b'") as caught:
-            await store.put("a/b", b"1")
+            await store.put(TrackedKey("a/b"), b"1")
         assert (caught.value.code, caught.value.retryable) == ("storage_unavailable", True)
         assert "\n" not in caught.value.message
 
@@ -408,7 +411,7 @@ class TestUnavailableStores:
     @pytest.mark.parametrize("spelling", ["{}", "file://{}"])
     async def test_a_folder_may_be_named_by_address(self, tmp_path: Path, spelling: str) -> None:
         store = open_blob_store(spelling.format(tmp_path / "b l"), folder=tmp_path / "unused")
-        await store.put("a", b"1")
+        await store.put(TrackedKey("a"), b"1")
         assert (tmp_path / "b l" / "a").read_bytes() == b"1"
         assert not (tmp_path / "unused").exists()
 

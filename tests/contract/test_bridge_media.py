@@ -24,6 +24,7 @@ from framekiln.capture.page import FrameSize, open_page
 from framekiln.kit.ids import FileId
 from framekiln.speech.captions import to_json
 from framekiln.speech.model import Transcript, TranscriptSegment, Word
+from framekiln.storage.keys import TrackedKey
 from framekiln.transcripts.model import TranscriptionRequest, slice_key
 from framekiln.transcripts.worker import PreparedAudio
 from framekiln.worker.page_service import BlobContent
@@ -97,8 +98,8 @@ async def transcribe(app: AppHarness, file_id: str, *words: Word) -> None:
     assert taken is not None
     text = " ".join(word.text for word in words)
     said = Transcript("en", (TranscriptSegment(words[0].start_ms, words[-1].end_ms, text, words),))
-    key = slice_key(transcription, 0, fence=1)
-    await app.services.blobs.put(key, to_json(said).encode())
+    key = slice_key(transcription, 0)
+    await app.services.new_blobs.put(key, to_json(said).encode())
     assert await work.finish_slice(taken, blob_key=key)
 
 
@@ -277,7 +278,7 @@ def test_pictures_and_workers_get_files_of_10_mib_whole(browser: Browser, tmp_pa
 
 async def test_large_tracks_are_read_from_the_store_piece_by_piece(app: AppHarness) -> None:
     blobs = app.services.blobs
-    await blobs.put("org/x/track", bytes(range(256)) * 8)
+    await blobs.put(TrackedKey("org/x/track"), bytes(range(256)) * 8)
     content = BlobContent(blobs, "org/x/track", 2048, asyncio.get_running_loop())
     assert await asyncio.to_thread(content.read, 255, 258) == bytes([255, 0, 1])
     assert await asyncio.to_thread(content.read, 2047, 2048) == bytes([255])

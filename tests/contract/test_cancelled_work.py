@@ -147,6 +147,7 @@ class TestDeletedRenders:
                 SliceWorkerServices(
                     services.render_worker,
                     services.blobs,
+                    services.new_blobs,
                     services.jobs,
                     FILM_LIMITS,
                     render_cache(services),

@@ -9,16 +9,23 @@ import pytest
 
 from framekiln.capture.page import FrameSize
 from framekiln.engine.film_plan import FilmPlan, cut_slices
-from framekiln.jobs.model import JobContext
 from framekiln.kit.confined.sandbox import strongest_sandbox
 from framekiln.kit.confined.warm_sandbox import WarmSandbox, open_sandbox_folders
 from framekiln.kit.ids import RenderId
 from framekiln.media.audio.mix import mix
 from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
 from framekiln.renders.handlers.media import JoinRender
-from framekiln.renders.model import Render, RenderResult, output_key, render_prefix
+from framekiln.renders.model import (
+    Render,
+    RenderResult,
+    output_key,
+    render_prefix,
+    slice_key,
+    sound_key,
+)
 from framekiln.timeline import Timeline
 from tests.support.app import AppHarness
+from tests.support.unrecorded_blobs import delete_unrecorded
 
 FPS = Fraction(30)
 PLAN = FilmPlan(FrameSize(64, 48), Timeline(FPS, 10))
@@ -51,51 +58,49 @@ async def render(app: AppHarness, parts: tuple[Path, Path]) -> Render:
     await work.save_plan(started, PLAN, cut_slices(PLAN.timeline))
     taken = await work.take_slice(started, job_id=1, after=None)
     assert taken is not None
-    keys = [f"{prefix_of(started)}/{path.name}" for path in parts]
-    for key, path in zip(keys, parts, strict=True):
-        await services.blobs.put_file(key, path)
-    assert await work.finish_slice(taken, blob_key=keys[0], record=RECORD)
-    assert await work.finish_sound(render_id, blob_key=keys[1])
+    made = slice_key(started, 0), sound_key(started)
+    for key, path in zip(made, parts, strict=True):
+        await services.new_blobs.put_file(key, path)
+    assert await work.finish_slice(taken, blob_key=made[0], record=RECORD)
+    assert await work.finish_sound(render_id, blob_key=made[1])
     ready = await work.get(render_id)
     assert ready is not None
     return ready
 
 
-def prefix_of(render: Render) -> str:
-    return render_prefix(render.organization_id, render.id)
+async def keys(app: AppHarness, render: Render) -> set[str]:
+    prefix = render_prefix(render.organization_id, render.id)
+    return {each.key async for each in app.services.blobs.list(prefix)}
 
 
-async def names(app: AppHarness, render: Render) -> set[str]:
-    blobs = app.services.blobs.list(prefix_of(render))
-    return {each.key.rpartition("/")[2] async for each in blobs}
-
-
-async def join(app: AppHarness, render: Render, *, attempt: int) -> None:
+async def join(app: AppHarness, render: Render) -> None:
     """Join a render, as a worker does that has found it not ended."""
     services = app.services
-    job = JobContext(1, "render.join", {"render_id": str(render.id)}, attempt=attempt)
     with open_sandbox_folders() as folders:
         sandbox = WarmSandbox(strongest_sandbox(), folders, [])
-        handler = JoinRender(services.render_worker, services.blobs, sandbox)
-        await handler._make(render, PLAN, job)
+        handler = JoinRender(services.render_worker, services.blobs, services.new_blobs, sandbox)
+        await handler._make(render, PLAN)
 
 
 async def test_an_attempt_that_died_at_the_last_moment_leaves_no_output(
     app: AppHarness, render: Render
 ) -> None:
-    await app.services.blobs.put(output_key(render, attempt=1), b"nobody knows of it")
-    await join(app, render, attempt=2)
-    assert await names(app, render) == {"composition.html", "output-2.mp4"}
+    await app.services.new_blobs.put(output_key(render), b"nobody knows of it")
+    await join(app, render)
+    await delete_unrecorded(app.services, render_prefix(render.organization_id, render.id))
+    made = (await app.services.renders.get(render.organization_id, render.id)).result
+    assert made is not None
+    assert await keys(app, render) == {render.source_key, made.output_key}
     assert len(await app.output(await app.info(str(render.id)))) > 1000
 
 
 async def test_an_attempt_that_comes_too_late_leaves_no_output(
     app: AppHarness, render: Render
 ) -> None:
-    key = output_key(render, attempt=1)
-    await app.services.blobs.put(key, b"film")
+    key = output_key(render)
+    await app.services.new_blobs.put(key, b"film")
     made = RenderResult(64, 48, FPS, 333, key, byte_size=4, record={})
     assert await app.services.render_worker.complete(render.id, made)
-    await join(app, render, attempt=2)
-    assert await names(app, render) == {"composition.html", "output-1.mp4"}
+    await join(app, render)
+    assert await keys(app, render) == {render.source_key, key}
     assert await app.output(await app.info(str(render.id))) == b"film"

@@ -19,6 +19,7 @@ from framekiln.kit.logs import hide_secrets
 from framekiln.links import service
 from framekiln.links.service import Links
 from framekiln.renders.model import RenderResult
+from framekiln.storage.keys import TrackedKey
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import BASE_URL, AppHarness, new_key, open_app
 from tests.support.clock import SettableClock
@@ -81,7 +82,7 @@ async def finished_render(app: AppHarness) -> str:
     """Return the path of an output that can be downloaded."""
     render_id = RenderId(UUID(await app.create(html="<p>x", duration_ms=100)))
     key = f"org/{uuid4()}/renders/{render_id}/output-1.mp4"
-    await app.services.blobs.put(key, CONTENT)
+    await app.services.blobs.put(TrackedKey(key), CONTENT)
     work = app.services.render_worker
     await work.start(render_id, job_id=1, attempt=1)
     assert await work.complete(

@@ -10,6 +10,7 @@ from framekiln.kit.ids import OrganizationId
 from framekiln.renders.cache import PartCache
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import StorageUnavailable
+from framekiln.storage.keys import TrackedKey, new_key
 from tests.support.app import AppHarness
 from tests.support.timeouts import TIMEOUT_S
 
@@ -25,7 +26,7 @@ class CountedBlobs(BlobStore):
         self.may_copy = asyncio.Event()
         self.may_copy.set()
 
-    async def copy(self, key: str, to_key: str) -> None:
+    async def copy(self, key: str, to_key: TrackedKey) -> None:
         self.running += 1
         self.most = max(self.most, self.running)
         try:
@@ -49,7 +50,7 @@ async def owner(app: AppHarness) -> OrganizationId:
 @pytest.fixture
 async def cache(app: AppHarness, owner: OrganizationId, blobs: CountedBlobs) -> PartCache:
     """A cache with one part."""
-    await blobs.put("part", b"a slice")
+    await blobs.put(TrackedKey("part"), b"a slice")
     cache = PartCache(app.services.database, blobs, app.services.clock)
     await cache.add(owner, DIGEST, key="part", record={"number": 1})
     return cache
@@ -58,7 +59,7 @@ async def cache(app: AppHarness, owner: OrganizationId, blobs: CountedBlobs) -> 
 async def test_a_long_film_copies_few_parts_at_a_time(
     cache: PartCache, owner: OrganizationId, blobs: CountedBlobs
 ) -> None:
-    keys = [f"film/{number}" for number in range(100)]
+    keys = [new_key("film", str(number)) for number in range(100)]
     made = await cache.copy_all(owner, dict.fromkeys(keys, DIGEST))
     assert made == {key: {"number": 1} for key in keys}
     assert [await blobs.get(key) for key in keys] == [b"a slice"] * 100
@@ -69,9 +70,10 @@ async def test_no_copy_goes_on_after_an_error(
     cache: PartCache, owner: OrganizationId, blobs: CountedBlobs
 ) -> None:
     # A folder in which nothing can be made.
-    await blobs.put("file", b"")
+    await blobs.put(TrackedKey("file"), b"")
     blobs.may_copy.clear()
+    keys = [new_key(folder, "part") for folder in ("film", "file", "film")]
     async with asyncio.timeout(TIMEOUT_S):
         with pytest.raises(StorageUnavailable):
-            await cache.copy_all(owner, dict.fromkeys(["film/1", "file/2", "film/3"], DIGEST))
+            await cache.copy_all(owner, dict.fromkeys(keys, DIGEST))
     assert blobs.running == 0

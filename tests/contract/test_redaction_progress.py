@@ -102,7 +102,7 @@ async def test_the_watermark_follows_the_render(pipelines: PipelineHarness, film
         assert hide["watermark_ms"] == file["duration_ms"] * thousandths // 1000
         assert hide["status"] == "running"
     await parts.render_worker.report_permille(render_id, 0)
-    handler = RedactFile(parts.render_worker, parts.files, parts.blobs)
+    handler = RedactFile(parts.render_worker, parts.files, parts.blobs, parts.new_blobs)
     written, _ = await asyncio.gather(
         pipelines.app.get_in_parts(f"/api/v1/renders/{render_id}/progress"),
         handler(JobContext(job["id"], "render.redact", job["args"], attempt=1)),

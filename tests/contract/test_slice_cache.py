@@ -16,9 +16,9 @@ import pytest
 
 from framekiln.capture.page import FrameSize
 from framekiln.engine.film_plan import FilmPlan, FilmSlice, cut_slices
-from framekiln.jobs.model import JobContext
 from framekiln.renders.cache import RETENTION, PartCache, RenderCache
 from framekiln.renders.model import Render, TakenRenderSlice, render_prefix, slice_key
+from framekiln.storage.keys import TrackedKey
 from framekiln.timeline import Timeline
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import AppHarness, open_app
@@ -28,6 +28,7 @@ from tests.support.frame_codes import read_frame_code
 from tests.support.looks import colour_at, decode_frames, packets_of
 from tests.support.postgres import PostgresServer
 from tests.support.timeouts import TIMEOUT_S
+from tests.support.unrecorded_blobs import delete_unrecorded
 from tests.support.videos import VIDEOS, MediaServer, create_video, plain_config, video_of
 
 FPS = 5
@@ -128,8 +129,9 @@ async def queued_kinds(app: AppHarness, render: Render) -> list[str]:
         return [row["task_name"] for row in await cursor.fetchall()]
 
 
-def film_job(*, attempt: int) -> JobContext:
-    return JobContext(1, "render.film", {}, attempt)
+async def stored_slices(app: AppHarness, render: Render) -> list[str]:
+    prefix = f"{render_prefix(render.organization_id, render.id)}/slices"
+    return [each.key async for each in app.services.blobs.list(prefix)]
 
 
 @dataclass(frozen=True)
@@ -272,11 +274,11 @@ async def test_a_replaced_worker_adds_nothing_to_the_cache(
     late = TakenRenderSlice(
         render.id, FilmSlice(1, SLICE_FRAMES, SLICE_FRAMES), fence=9, digest=digest
     )
-    reuse = RenderCache(services.render_worker, services.blobs, services.part_cache)
+    reuse = RenderCache(services.render_worker, services.part_cache)
     assert await reuse.finish_slice_from_cache(render, late, FilmPlan.from_json(render.plan)), (
         "it was found"
     )
-    assert await services.blobs.info(slice_key(render, number=1, fence=9)) is None
+    assert await stored_slices(fresh, render) == []
     assert await filmed(fresh, render) == [0, 1, 2]
 
 
@@ -287,26 +289,26 @@ async def test_a_link_begun_by_a_dead_worker_is_completed_by_another(
         services, work = app.services, app.services.render_worker
         render = (await video_of(app, await create_video(app, plain_config(duration=8)))).render
         owner, plan = render.organization_id, FilmPlan(SIZE, TIMELINE, (), ("beware",))
-        await services.blobs.put(f"org/{owner}/slice", b"pictures")
+        await services.blobs.put(TrackedKey(f"org/{owner}/slice"), b"pictures")
         await services.part_cache.add(owner, "sha256:a", key=f"org/{owner}/slice", record={})
         await work.start(render.id, job_id=1, attempt=1)
         await work.save_plan(render, plan, cut_slices(TIMELINE), ["sha256:a", None])
         dead = await work.take_slice(render, job_id=1, after=None)
         assert dead is not None
-        keys = [slice_key(render, number=0, fence=fence) for fence in (1, 2)]
-        await services.part_cache.copy_to(owner, "sha256:a", to_key=keys[0])
+        await services.part_cache.copy_to(owner, "sha256:a", to_key=slice_key(render, 0))
 
         assert await work.start(render.id, job_id=1, attempt=2)
         taken = await work.take_slice(render, job_id=1, after=None)
         assert taken is not None
         assert (taken.slice.number, taken.fence) == (0, 2)
-        reuse = RenderCache(work, services.blobs, services.part_cache)
+        reuse = RenderCache(work, services.part_cache)
         assert await reuse.finish_slice_from_cache(render, taken, plan)
         assert await reuse.finish_slice_from_cache(render, dead, plan), "it was not dead after all"
-        assert await services.blobs.info(keys[0]) is None
-        assert await services.blobs.get(keys[1]) == b"pictures"
         [done] = await services.renders.finished_slices(render.id)
-        assert (done.blob_key, done.record["warnings"]) == (keys[1], ["beware"])
+        assert await services.blobs.get(done.blob_key) == b"pictures"
+        assert done.record["warnings"] == ["beware"]
+        await delete_unrecorded(services, render_prefix(owner, render.id))
+        assert await stored_slices(app, render) == [done.blob_key]
         last = await work.take_slice(render, job_id=1, after=0)
         assert last is not None
         assert not await reuse.finish_slice_from_cache(render, last, plan), "it has no digest"
@@ -321,13 +323,13 @@ async def test_the_planner_copies_cached_parts_at_once_and_a_late_planner_none(
         owner = render.organization_id
         plan = FilmPlan(SIZE, TIMELINE, (), ("beware",), sound_digest="sha256:sound")
         for digest in ("sha256:a", "sha256:sound"):
-            await services.blobs.put(f"org/{owner}/part", digest.encode())
+            await services.blobs.put(TrackedKey(f"org/{owner}/part"), digest.encode())
             await services.part_cache.add(owner, digest, key=f"org/{owner}/part", record={})
         await work.start(render.id, job_id=1, attempt=1)
-        reuse = RenderCache(work, services.blobs, services.part_cache)
+        reuse = RenderCache(work, services.part_cache)
         slices, digests = cut_slices(TIMELINE), ["sha256:a", "sha256:b"]
-        await reuse.save_plan(render, plan, slices, digests, job=film_job(attempt=2))
-        await reuse.save_plan(render, plan, slices, digests, job=film_job(attempt=1))
+        await reuse.save_plan(render, plan, slices, digests)
+        await reuse.save_plan(render, plan, slices, digests)
 
         [done] = await services.renders.finished_slices(render.id)
         assert (done.number, done.record["reused"], done.record["warnings"]) == (

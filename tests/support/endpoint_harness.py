@@ -24,6 +24,7 @@ from framekiln.kit.clock import SystemClock
 from framekiln.pipelines.endpoints.handlers import SendAttempt
 from framekiln.pipelines.endpoints.media_urls import MediaUrls
 from framekiln.services import Services
+from framekiln.storage.keys import TrackedKey
 from tests.support.app import BASE_URL, AppHarness, open_app
 from tests.support.pipelines import PipelineHarness, ScriptedRunner, enable_pipelines, step
 from tests.support.postgres import PostgresServer
@@ -114,7 +115,7 @@ class EndpointHarness:
         services = self.pipelines.app.services
         caller = await services.identity.authenticate(self.pipelines.app.key)
         key = f"org/{caller.organization.id}/files/{file_id}/{name}"
-        await services.blobs.put(key, content)
+        await services.blobs.put(TrackedKey(key), content)
 
     async def start_run(self, endpoint: Mapping[str, Any], **more: Any) -> Any:
         """Start a run of a pipeline with a single step for this endpoint."""

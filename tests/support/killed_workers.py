@@ -8,9 +8,9 @@ from contextlib import suppress
 from tests.support.app import AppHarness
 
 
-async def kill_worker_with_job(app: AppHarness, program: str) -> None:
-    """Run a program with the database and the data folder; kill it when it writes "holding"."""
-    arguments = [app.services.jobs._conninfo, str(app.services.settings.data)]
+async def kill_worker_with_job(app: AppHarness, program: str, *more: str) -> None:
+    """Run a program with the database, the data folder, and more; kill it when it is "holding"."""
+    arguments = [app.services.jobs._conninfo, str(app.services.settings.data), *more]
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", program, *arguments, stdout=PIPE, stderr=DEVNULL
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from framekiln.renders.model import Render, RenderResult
+from framekiln.storage.keys import TrackedKey
 from framekiln.videos.model import Video
 from tests.support.app import AppHarness
 from tests.support.receiver import Answer, ReceivedRequest, Receiver
@@ -110,7 +111,7 @@ async def complete_video(app: AppHarness, video_id: str, film: bytes, **facts: A
     """Complete a video, with a film of two seconds that was made elsewhere."""
     render = (await video_of(app, video_id)).render
     key = f"org/{render.organization_id}/renders/{render.id}/output-1.mp4"
-    await app.services.blobs.put(key, film)
+    await app.services.blobs.put(TrackedKey(key), film)
     await start_render(app, render)
     known: dict[str, Any] = {
         "width_px": 320,

@@ -19,8 +19,9 @@ from framekiln.kit.fair_places import FairPlaces
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.kit.ids import OrganizationId, new_uuid
 from framekiln.quotas.service import Quotas
-from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
+from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.deletions import BlobDeletions
+from framekiln.storage.new_blobs import NewBlobs
 
 RETENTION: Final = timedelta(hours=1)
 # A slow server may take all places of an organization, and nobody else's: jobs end long before the
@@ -45,10 +46,10 @@ class Ingest:
     ) -> None:
         self.quotas = quotas
         self._database = database
-        self._blobs = blobs
         self._fetcher = fetcher
         self._clock = clock
-        self._deletions = BlobDeletions(database, blobs)
+        self._deletions = BlobDeletions(database, blobs, clock)
+        self._new_blobs = NewBlobs(database, blobs, clock)
         self._locks = locks
         self._places = FairPlaces(_DOWNLOADS_AT_A_TIME, most_of_owner=_OF_AN_ORGANIZATION)
 
@@ -95,7 +96,7 @@ class Ingest:
         asset_id = new_uuid()
         key = ingested_asset_key(organization_id, asset_id)
         size_bytes = (await asyncio.to_thread(path.stat)).st_size
-        await self._blobs.put_file(key, path)
+        await self._new_blobs.put_file(key, path)
         now = self._clock.now()
         asset = IngestedAsset(
             id=asset_id,
@@ -108,7 +109,7 @@ class Ingest:
             expires_at=now + retention,
         )
         async with (
-            delete_unless_recorded(self._blobs, key),
+            self._new_blobs.recording(key),
             self._database.transaction() as connection,
         ):
             await ingested_asset_store.insert(connection, asset)

@@ -10,6 +10,7 @@ from uuid import UUID
 from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId
 from framekiln.kit.language_tag import language_tag
+from framekiln.storage.keys import NewKey, TrackedKey, new_key
 
 OWN_CONTENT: Final = 0
 """The track id that means the file itself."""
@@ -238,34 +239,34 @@ def file_prefix(organization: OrganizationId, file: FileId) -> str:
     return f"org/{organization}/files/{file}"
 
 
-def source_key(organization: OrganizationId, file: FileId) -> str:
+def source_key(organization: OrganizationId, file: FileId) -> TrackedKey:
     """Return the key of the original."""
-    return f"{file_prefix(organization, file)}/source"
+    return TrackedKey(f"{file_prefix(organization, file)}/source")
 
 
-def track_key(organization: OrganizationId, file: FileId, track_id: int) -> str:
+def track_key(organization: OrganizationId, file: FileId, track_id: int) -> TrackedKey:
     """Return the key of a track."""
-    return f"{file_prefix(organization, file)}/tracks/{track_id}.mp4"
+    return TrackedKey(f"{file_prefix(organization, file)}/tracks/{track_id}.mp4")
 
 
-def index_key(organization: OrganizationId, file: FileId) -> str:
+def index_key(organization: OrganizationId, file: FileId) -> TrackedKey:
     """Return the key of a fragment index that was not uploaded."""
-    return f"{file_prefix(organization, file)}/index.json"
+    return TrackedKey(f"{file_prefix(organization, file)}/index.json")
 
 
-def uploaded_index_key(organization: OrganizationId, file: FileId, upload: UUID) -> str:
-    """Return the key of an uploaded fragment index; another upload has another one."""
-    return f"{file_prefix(organization, file)}/index-{upload}.json"
+def uploaded_index_key(organization: OrganizationId, file: FileId) -> NewKey:
+    """Return a new key for an uploaded fragment index."""
+    return new_key(file_prefix(organization, file), "index.json")
 
 
-def thumbnails_key(organization: OrganizationId, file: FileId) -> str:
+def thumbnails_key(organization: OrganizationId, file: FileId) -> TrackedKey:
     """Return the key of the thumbnail sheet; not every file has one."""
-    return f"{file_prefix(organization, file)}/thumbnails.jpg"
+    return TrackedKey(f"{file_prefix(organization, file)}/thumbnails.jpg")
 
 
-def waveform_key(organization: OrganizationId, file: FileId) -> str:
+def waveform_key(organization: OrganizationId, file: FileId) -> TrackedKey:
     """Return the key of the waveform; not every file has one."""
-    return f"{file_prefix(organization, file)}/waveform.json"
+    return TrackedKey(f"{file_prefix(organization, file)}/waveform.json")
 
 
 def parts_prefix(organization: OrganizationId, file: FileId, track_id: int) -> str:
@@ -287,9 +288,9 @@ class IngestedAsset:
     expires_at: datetime
 
 
-def ingested_asset_key(organization: OrganizationId, asset: UUID) -> str:
+def ingested_asset_key(organization: OrganizationId, asset: UUID) -> NewKey:
     """Return the key of an ingested asset."""
-    return f"org/{organization}/assets/{asset}"
+    return NewKey(f"org/{organization}/assets/{asset}")
 
 
 def sampled_frames_prefix(organization: OrganizationId, file: FileId) -> str:
@@ -297,16 +298,16 @@ def sampled_frames_prefix(organization: OrganizationId, file: FileId) -> str:
     return f"{file_prefix(organization, file)}/frames"
 
 
-def sampled_frame_key(organization: OrganizationId, file: FileId, at_ms: int) -> str:
+def sampled_frame_key(organization: OrganizationId, file: FileId, at_ms: int) -> TrackedKey:
     """Return the key of the sampled frame at a time, if there is one."""
-    return f"{sampled_frames_prefix(organization, file)}/{at_ms}.jpg"
+    return TrackedKey(f"{sampled_frames_prefix(organization, file)}/{at_ms}.jpg")
 
 
-def frame_times_key(organization: OrganizationId, file: FileId) -> str:
+def frame_times_key(organization: OrganizationId, file: FileId) -> TrackedKey:
     """Return the key of the times of the source's frames, made when it was processed."""
-    return f"{file_prefix(organization, file)}/frame-times.json"
+    return TrackedKey(f"{file_prefix(organization, file)}/frame-times.json")
 
 
-def later_frame_times_key(organization: OrganizationId, file: FileId, version: str) -> str:
+def later_frame_times_key(organization: OrganizationId, file: FileId, version: str) -> TrackedKey:
     """Return the key of the times of a file's frames, made later, for one version of it."""
-    return f"{file_prefix(organization, file)}/frame-times-{version}.json"
+    return TrackedKey(f"{file_prefix(organization, file)}/frame-times-{version}.json")

@@ -56,9 +56,10 @@ from framekiln.kit.ids import FileId, OrganizationId, new_uuid
 from framekiln.media.task_names import MUX_TRACKS_TASK
 from framekiln.quotas.model import Quota
 from framekiln.quotas.service import Quotas
-from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
+from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.deletions import BlobDeletions
 from framekiln.storage.errors import StorageUnavailable
+from framekiln.storage.new_blobs import NewBlobs
 
 log = structlog.get_logger(__name__)
 
@@ -90,7 +91,8 @@ class Files:
         self._blobs = blobs
         self._notifications = notifications
         self._clock = clock
-        self._deletions = BlobDeletions(database, blobs)
+        self._deletions = BlobDeletions(database, blobs, clock)
+        self._new_blobs = NewBlobs(database, blobs, clock)
 
     async def create(self, caller: Caller, new: NewFile) -> tuple[File, bool]:
         """Register a file, or find the same one; return it and whether it is new."""
@@ -253,11 +255,11 @@ class Files:
 
     async def _keep_index(self, file: File, tracks: list[Track], checked: CheckedIndex) -> bool:
         """Store a checked index; False when a new track requires another check."""
-        key = uploaded_index_key(file.organization_id, file.id, new_uuid())
+        key = uploaded_index_key(file.organization_id, file.id)
         # Before the transaction: it may take long, and the database has few connections.
-        await self._blobs.put_file(key, checked.path)
+        await self._new_blobs.put_file(key, checked.path)
         async with (
-            delete_unless_recorded(self._blobs, key),
+            self._new_blobs.recording(key),
             self._database.transaction() as connection,
         ):
             current = await store.lock(connection, file.organization_id, file.id)
@@ -267,7 +269,7 @@ class Files:
             stored = await track_store.list_all(connection, file.id)
             is_outdated = complete_track_ids(stored) != complete_track_ids(tracks)
             is_kept = not checked.needs or (not is_outdated and current.status.can_await_tracks)
-            replaced = current.uploaded_index_key if is_kept else key
+            replaced = current.uploaded_index_key if is_kept else None
             unused = [replaced] if replaced else []
             if is_kept:
                 await track_store.set_uploaded_index(connection, file.id, key)
@@ -280,6 +282,8 @@ class Files:
                 )
             await self._deletions.add(connection, *unused)
         await self._deletions.run(*unused)
+        if not is_kept:
+            await self._new_blobs.discard(key)
         return is_kept
 
     async def delete(self, organization_id: OrganizationId, file_id: FileId) -> None:

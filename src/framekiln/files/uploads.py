@@ -1,6 +1,6 @@
 """Uploads in chunks, of a file's content or of one of its tracks.
 
-Every part gets a unique blob and is recorded under the file's row lock if it follows the last one.
+Every part gets a new blob and is recorded under the file's row lock if it follows the last one.
 So of two concurrent writers one is ahead, and what the other sends again is skipped: bytes are
 never mixed up. The content itself is not read here.
 """
@@ -39,18 +39,12 @@ from framekiln.files.part_store import Part
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.errors import FramekilnError
-from framekiln.kit.ids import FileId, OrganizationId, new_uuid
+from framekiln.kit.ids import FileId, OrganizationId
 from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.keys import new_key
+from framekiln.storage.new_blobs import NewBlobs
 
 MAX_PARTS: Final = 10_000
-# After any other error the part may have been recorded.
-_NOT_RECORDED: Final = (
-    FileExpired,
-    FileNotFound,
-    FileTakesNoContent,
-    TooManyParts,
-    TrackNotFound,
-)
 
 
 @dataclass(frozen=True)
@@ -105,7 +99,7 @@ class Uploads:
         self._database = database
         self._events = events
         self._jobs = jobs
-        self._blobs = blobs
+        self._new_blobs = NewBlobs(database, blobs, clock)
         self._clock = clock
         self._whole = UploadCompletion(database, blobs=blobs, clock=clock, events=events)
 
@@ -166,15 +160,12 @@ class Uploads:
         while next_byte < end_byte:
             if next_byte < first_byte:
                 raise UploadGap("the upload was restarted by another request", next_byte=next_byte)
-            key = f"{folder}/{next_byte}-{new_uuid().hex}"
-            await self._blobs.put(key, data[next_byte - first_byte :])
-            try:
+            key = new_key(folder, str(next_byte))
+            await self._new_blobs.put(key, data[next_byte - first_byte :])
+            async with self._new_blobs.recording(key):
                 next_byte, is_kept = await self._record(target, Part(next_byte, end_byte, key))
-            except _NOT_RECORDED:
-                await self._blobs.delete(key)
-                raise
             if not is_kept:
-                await self._blobs.delete(key)
+                await self._new_blobs.discard(key)
         return next_byte
 
     async def _record(self, target: Target, part: Part) -> tuple[int, bool]:

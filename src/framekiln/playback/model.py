@@ -10,6 +10,7 @@ from uuid import UUID
 
 from framekiln.kit.ids import OrganizationId
 from framekiln.media.segments.renditions import AUDIO, Outline
+from framekiln.storage.keys import TrackedKey
 
 SourceId = NewType("SourceId", UUID)
 
@@ -92,7 +93,7 @@ def source_prefix(organization: OrganizationId, source: SourceId) -> str:
     return f"org/{organization}/playback/{source}"
 
 
-def segment_key(source: PlaybackSource, name: SegmentName) -> str:
+def segment_key(source: PlaybackSource, name: SegmentName) -> TrackedKey:
     """Return the blob key of a segment."""
     prefix = source_prefix(source.organization_id, source.id)
-    return f"{prefix}/{name.rendition_id}/{name.number}.m4s"
+    return TrackedKey(f"{prefix}/{name.rendition_id}/{name.number}.m4s")

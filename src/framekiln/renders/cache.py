@@ -17,7 +17,6 @@ import structlog
 
 from framekiln.db.pool import Database
 from framekiln.engine.film_plan import FilmPlan, FilmSlice
-from framekiln.jobs.model import JobContext
 from framekiln.kit.canonical_json import sha256_digest
 from framekiln.kit.clock import Clock
 from framekiln.kit.errors import FramekilnError
@@ -28,8 +27,7 @@ from framekiln.renders.model import (
     FinishedSlice,
     Render,
     TakenRenderSlice,
-    copied_output_key,
-    copied_slice_key,
+    output_key,
     slice_key,
     sound_key,
 )
@@ -39,6 +37,8 @@ from framekiln.renders.worker import RenderWorker
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.deletions import BlobDeletions
 from framekiln.storage.errors import BlobNotFound
+from framekiln.storage.keys import NewKey, TrackedKey
+from framekiln.storage.new_blobs import NewBlobs
 
 log = structlog.get_logger(__name__)
 
@@ -61,21 +61,27 @@ class PartCache:
     clock: Clock
     max_bytes: int = MAX_BYTES
 
+    @property
+    def new_blobs(self) -> NewBlobs:
+        """Where its blobs, and copies of them, are stored."""
+        return NewBlobs(self.database, self.blobs, self.clock)
+
     async def copy_to(
-        self, organization_id: OrganizationId, digest: str, *, to_key: str
+        self, organization_id: OrganizationId, digest: str, *, to_key: NewKey
     ) -> dict[str, Any] | None:
         """Copy a part to a key and return its record; None when there is none."""
         async with self.database.transaction() as connection:
             part = await part_cache_store.find_and_touch(
                 connection, organization_id, digest, now=self.clock.now()
             )
-        if part is None or not await self._copy(part, to_key):
+        if part is None:
             return None
-        return part.record
+        [tracked] = await self.new_blobs.register(to_key)
+        return part.record if await self._copy(part, tracked) else None
 
     async def copy_all(
-        self, organization_id: OrganizationId, wanted: Mapping[str, str]
-    ) -> dict[str, dict[str, Any]]:
+        self, organization_id: OrganizationId, wanted: Mapping[NewKey, str]
+    ) -> dict[NewKey, dict[str, Any]]:
         """Copy parts to the keys that want them, by digest; return the records of those found."""
         now = self.clock.now()
         async with self.database.transaction() as connection:
@@ -87,8 +93,10 @@ class PartCache:
                 touched_before=now - _TOUCHED_EVERY,
             )
         parts = {key: found[digest] for key, digest in wanted.items() if digest in found}
-        copied = await self._copy_each(parts)
-        return {key: part.record for key, part in parts.items() if key in copied}
+        tracked = await self.new_blobs.register(*parts)
+        copied = await self._copy_each(dict(zip(tracked, parts.values(), strict=True)))
+        keys = zip(parts.items(), tracked, strict=True)
+        return {key: part.record for (key, part), each in keys if each in copied}
 
     async def add(
         self, organization_id: OrganizationId, digest: str, *, key: str, record: dict[str, Any]
@@ -101,7 +109,7 @@ class PartCache:
 
     async def evict_unused(self) -> int:
         """Delete expired parts, and those above the limit; return how many."""
-        deletions = BlobDeletions(self.database, self.blobs)
+        deletions = BlobDeletions(self.database, self.blobs, self.clock)
         async with self.database.transaction() as connection:
             keys = await part_cache_store.delete_unused(
                 connection,
@@ -113,9 +121,9 @@ class PartCache:
         await deletions.run(*keys)
         return len(keys)
 
-    async def _copy_each(self, parts: Mapping[str, CachedPart]) -> set[str]:
+    async def _copy_each(self, parts: Mapping[TrackedKey, CachedPart]) -> set[TrackedKey]:
         """Copy parts to their keys; return the keys of those found. The first error ends all."""
-        waiting, copied = iter(parts.items()), set[str]()
+        waiting, copied = iter(parts.items()), set[TrackedKey]()
 
         async def copy_waiting() -> None:
             for key, part in waiting:
@@ -131,11 +139,11 @@ class PartCache:
             raise group.exceptions[0] from None
         return copied
 
-    async def _copy(self, part: CachedPart, to_key: str) -> bool:
+    async def _copy(self, part: CachedPart, to_key: TrackedKey) -> bool:
         try:
             await self.blobs.copy(part.blob_key, to_key)
         except BlobNotFound:
-            # A worker died after it wrote the row and before it copied the blob.
+            # It was evicted meanwhile; or, in older versions, its worker died before it copied it.
             async with self.database.transaction() as connection:
                 await part_cache_store.delete(connection, part)
             return False
@@ -144,26 +152,24 @@ class PartCache:
     async def _add(
         self, organization_id: OrganizationId, digest: str, key: str, record: dict[str, Any]
     ) -> None:
-        info = await self.blobs.info(key)
+        async with self.database.connection() as connection:
+            is_cached = await part_cache_store.is_cached(connection, organization_id, digest)
+        info = None if is_cached else await self.blobs.info(key)
         if info is None:
             return
+        new = NewKey(f"org/{organization_id}/kept/{new_uuid()}")
+        await self.new_blobs.copy(key, new)
         part = CachedPart(
             organization_id=organization_id,
             digest=digest,
-            blob_key=f"org/{organization_id}/kept/{new_uuid()}",
+            blob_key=new,
             byte_size=info.size_bytes,
             record=record,
         )
-        # The row comes first: every blob must have a row that leads to its deletion.
         async with self.database.transaction() as connection:
             is_new = await part_cache_store.insert(connection, part, now=self.clock.now())
         if not is_new:
-            return
-        await self.blobs.copy(key, part.blob_key)
-        async with self.database.connection() as connection:
-            is_cached = await part_cache_store.is_cached(connection, part)
-        if not is_cached:
-            await self.blobs.delete(part.blob_key)
+            await self.new_blobs.discard(new)
 
 
 @dataclass(frozen=True)
@@ -171,25 +177,24 @@ class RenderCache:
     """Finds equal films, slices and sounds, and copies them instead of making them again."""
 
     worker: RenderWorker
-    blobs: BlobStore
     parts: PartCache
 
     async def complete_from_cache(
-        self, render: Render, plan: FilmPlan, *, digest: str | None, attempt: int
+        self, render: Render, plan: FilmPlan, *, digest: str | None
     ) -> bool:
         """Complete a render with a copy of an equal film; False when there is none."""
         found = None if digest is None else await self.worker.find_equal_film(render, digest)
         if digest is None or found is None:
             return False
-        key = copied_output_key(render, attempt=attempt)
+        key = output_key(render)
         try:
-            await self.blobs.copy(found.output_key, key)
+            await self.parts.new_blobs.copy(found.output_key, key)
         except BlobNotFound:
             return False
         record = {**found.record, **_unrendered_record(plan), "reused": "film"}
         made = replace(found, output_key=key, record=record)
         if not await self.worker.complete(render.id, made, film_digest=digest, plan=plan):
-            await self.blobs.delete(key)
+            await self.parts.new_blobs.discard(key)
         return True
 
     async def save_plan(
@@ -198,23 +203,17 @@ class RenderCache:
         plan: FilmPlan,
         slices: Sequence[FilmSlice],
         digests: Sequence[str | None],
-        *,
-        job: JobContext,
     ) -> None:
         """Store a plan together with copies of all its parts that are cached.
 
         Most slices of a film in a bulk are. One transaction for all of them costs a fraction of
         what taking and finishing each would.
         """
-        job_id, attempt = job.job_id, job.attempt
-        keys = {
-            copied_slice_key(render, number=each.number, job_id=job_id, attempt=attempt): each
-            for each in slices
-        }
+        keys = {slice_key(render, each.number): each for each in slices}
         wanted = {
             key: digest for key, digest in zip(keys, digests, strict=True) if digest is not None
         }
-        sound = sound_key(render, job_id=job_id, attempt=attempt)
+        sound = sound_key(render)
         if plan.sound_digest is not None and not plan.has_page_audio:
             wanted[sound] = plan.sound_digest
         records = await self.parts.copy_all(render.organization_id, wanted) if wanted else {}
@@ -227,8 +226,7 @@ class RenderCache:
             sound_key=sound if sound in records else None,
         )
         if not await self.worker.save_plan(render, plan, slices, digests, copied):
-            for key in copied.keys:
-                await self.blobs.delete(key)
+            await self.parts.new_blobs.discard(*copied.keys)
 
     async def finish_slice_from_cache(
         self, render: Render, taken: TakenRenderSlice, plan: FilmPlan
@@ -236,16 +234,16 @@ class RenderCache:
         """Finish a slice with a copy of an equal one; False when there is none."""
         if taken.digest is None:
             return False
-        key = slice_key(render, number=taken.slice.number, fence=taken.fence)
+        key = slice_key(render, taken.slice.number)
         made = await self.parts.copy_to(render.organization_id, taken.digest, to_key=key)
         if made is None:
             return False
         record = _copied_record(made, plan, taken.digest)
         if not await self.worker.finish_slice(taken, blob_key=key, record=record):
-            await self.blobs.delete(key)
+            await self.parts.new_blobs.discard(key)
         return True
 
-    async def copy_sound(self, render: Render, plan: FilmPlan, *, to_key: str) -> bool:
+    async def copy_sound(self, render: Render, plan: FilmPlan, *, to_key: NewKey) -> bool:
         """Copy an equal sound to a key; False when there is none."""
         if plan.sound_digest is None:
             return False

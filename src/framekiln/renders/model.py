@@ -12,6 +12,7 @@ from framekiln.engine.film_plan import DEFAULT_SLICE_MS, FilmSlice
 from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId, RenderId
 from framekiln.renders.output import MP4, OutputFormat, container_of
+from framekiln.storage.keys import NewKey, TrackedKey, new_key
 
 
 class SourceKind(StrEnum):
@@ -207,57 +208,47 @@ _SOURCE_NAMES: Final = {
 }
 
 
-def source_key(organization: OrganizationId, render: RenderId, kind: SourceKind) -> str:
-    """Return the key of what a render is made from."""
-    return f"{render_prefix(organization, render)}/{_SOURCE_NAMES[kind]}"
+def source_key(organization: OrganizationId, render: RenderId, kind: SourceKind) -> TrackedKey:
+    """Return the key of what a new render is made from; its folder must be registered."""
+    return TrackedKey(f"{render_prefix(organization, render)}/{_SOURCE_NAMES[kind]}")
 
 
-def uploaded_bundle_key(render: Render, upload: UUID) -> str:
-    """Return the key of an uploaded bundle; another upload has another one."""
-    return f"{_prefix(render)}/uploads/{upload}/{_SOURCE_NAMES[SourceKind.BUNDLE]}"
+def uploaded_bundle_key(render: Render) -> NewKey:
+    """Return a new key for an uploaded bundle."""
+    return new_key(f"{_prefix(render)}/uploads", _SOURCE_NAMES[SourceKind.BUNDLE])
 
 
-def data_key(organization: OrganizationId, render: RenderId) -> str:
+def redaction_key(organization: OrganizationId, render: RenderId) -> NewKey:
+    """Return a new key for the redaction of a render that may exist."""
+    return new_key(render_prefix(organization, render), _SOURCE_NAMES[SourceKind.REDACTION])
+
+
+def data_key(organization: OrganizationId, render: RenderId) -> TrackedKey:
     """Return the key of a page's render data."""
-    return f"{render_prefix(organization, render)}/data.json"
+    return TrackedKey(f"{render_prefix(organization, render)}/data.json")
 
 
 def composition_keys(
     organization: OrganizationId, render: RenderId, new: RenderRequest, *, has_data: bool
-) -> tuple[str, str | None]:
+) -> tuple[TrackedKey, TrackedKey | None]:
     """Return where the composition of a new render is stored, and its data."""
     key = source_key(organization, render, new.source_kind)
     return key, data_key(organization, render) if has_data else None
 
 
-def slice_key(render: Render, *, number: int, fence: int) -> str:
-    """Return the key of a slice; a worker that takes it over has another one."""
-    return f"{_prefix(render)}/slices/{number}-{fence}.mp4"
+def slice_key(render: Render, number: int) -> NewKey:
+    """Return a new key for a slice."""
+    return new_key(f"{_prefix(render)}/slices", f"{number}.mp4")
 
 
-def sound_key(render: Render, *, job_id: int, attempt: int) -> str:
-    """Return the key of the mixed sound; another job or attempt has another one."""
-    return f"{_prefix(render)}/sound-{job_id}-{attempt}.mp4"
+def sound_key(render: Render) -> NewKey:
+    """Return a new key for the mixed sound."""
+    return new_key(_prefix(render), "sound.mp4")
 
 
-def copied_slice_key(render: Render, *, number: int, job_id: int, attempt: int) -> str:
-    """Return the key of a slice that the planner copies; never that of `slice_key`."""
-    return f"{_prefix(render)}/slices/{number}-again-{job_id}-{attempt}.mp4"
-
-
-def output_key(render: Render, *, attempt: int) -> str:
-    """Return the key of the output; another attempt has another one."""
-    return f"{_prefix(render)}/output-{attempt}.{container_of(render.request.output)}"
-
-
-def copied_output_key(render: Render, *, attempt: int) -> str:
-    """Return the key of an output that is copied from the cache; never that of `output_key`."""
-    return f"{_prefix(render)}/again-{attempt}.{container_of(render.request.output)}"
-
-
-def uploaded_output_key(render: Render, upload: UUID) -> str:
-    """Return the key of an uploaded output; another upload has another one."""
-    return f"{_prefix(render)}/uploads/{upload}/output.{container_of(render.request.output)}"
+def output_key(render: Render) -> NewKey:
+    """Return a new key for the output."""
+    return new_key(_prefix(render), f"output.{container_of(render.request.output)}")
 
 
 def _prefix(render: Render) -> str:

@@ -93,11 +93,11 @@ async def insert(connection: Connection, part: CachedPart, *, now: datetime) -> 
     return cursor.rowcount == 1
 
 
-async def is_cached(connection: Connection, part: CachedPart) -> bool:
-    """Return whether the part is still cached under its key."""
+async def is_cached(connection: Connection, organization_id: OrganizationId, digest: str) -> bool:
+    """Return whether there is a part with that digest."""
     cursor = await connection.execute(
-        "SELECT 1 FROM kept_part WHERE organization_id = %s AND digest = %s AND blob_key = %s",
-        (part.organization_id, part.digest, part.blob_key),
+        "SELECT 1 FROM kept_part WHERE organization_id = %s AND digest = %s",
+        (organization_id, digest),
     )
     return await cursor.fetchone() is not None
 

@@ -1,7 +1,7 @@
 """What owners do with renders. Every state change is one transaction."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -15,8 +15,8 @@ from framekiln.identity.model import Caller
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.canonical_json import canonical_json
 from framekiln.kit.clock import Clock
-from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId, new_uuid
-from framekiln.quotas.model import Quota, QuotaExceeded
+from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
+from framekiln.quotas.model import Quota
 from framekiln.quotas.service import Quotas
 from framekiln.renders import slice_store, store
 from framekiln.renders.errors import (
@@ -38,13 +38,15 @@ from framekiln.renders.model import (
     SourceKind,
     composition_keys,
     progress_topic,
+    redaction_key,
     render_prefix,
-    source_key,
 )
 from framekiln.renders.output import FilmFormat, OutputFormat
+from framekiln.renders.reserved_ids import ReservedRenderIds
 from framekiln.renders.slice_state import RenderSlice
-from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
+from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.deletions import BlobDeletions
+from framekiln.storage.new_blobs import NewBlobs
 
 WriteWithRender = Callable[[Connection, Render], Awaitable[None]]
 
@@ -76,7 +78,9 @@ class Renders:
         self._clock = clock
         self._events = events
         self._quotas = quotas
-        self._deletions = BlobDeletions(database, blobs)
+        self._deletions = BlobDeletions(database, blobs, clock)
+        self._new_blobs = NewBlobs(database, blobs, clock)
+        self._ids = ReservedRenderIds(self._new_blobs, clock)
 
     async def create(
         self,
@@ -92,16 +96,15 @@ class Renders:
         Without a `source`, the render waits for its bundle. `data` is the page's render data.
         `also_write` runs in the same transaction.
         """
-        render_id = RenderId(new_uuid())
+        render_id = await self._ids.take(caller.organization.id)
         key, data_at = composition_keys(
             caller.organization.id, render_id, new, has_data=data is not None
         )
         contents = {key: source, data_at: None if data is None else data.encode()}
-        async with AsyncExitStack() as stack:
+        async with self._new_blobs.recording(_folder_of(caller.organization.id, render_id)):
             for to_key, content in contents.items():
                 if to_key is not None and content is not None:
                     await self._blobs.put(to_key, content)
-                    await stack.enter_async_context(delete_unless_recorded(self._blobs, to_key))
             return await self._insert(
                 caller,
                 new,
@@ -128,13 +131,13 @@ class Renders:
         if asked.expires_at is not None:
             lifetime = asked.expires_at - original.created_at
             asked = replace(asked, expires_at=self._clock.now() + lifetime)
-        render_id, has_data = RenderId(new_uuid()), original.data_key is not None
+        render_id = await self._ids.take(caller.organization.id)
+        has_data = original.data_key is not None
         key, data_at = composition_keys(caller.organization.id, render_id, asked, has_data=has_data)
-        async with AsyncExitStack() as stack:
+        async with self._new_blobs.recording(_folder_of(caller.organization.id, render_id)):
             for from_key, to_key in ((original.source_key, key), (original.data_key, data_at)):
                 if from_key is not None and to_key is not None:
                     await self._blobs.copy(from_key, to_key)
-                    await stack.enter_async_context(delete_unless_recorded(self._blobs, to_key))
             return await self._insert(
                 caller, asked, render_id=render_id, has_composition=True, has_data=has_data
             )
@@ -213,28 +216,30 @@ class Renders:
         A new one uses render minutes at once: there is no plan, and its length is that of the file.
         """
         new = RenderRequest(SourceKind.REDACTION)
-        key = source_key(organization_id, render_id, new.source_kind)
-        await self._blobs.put(key, canonical_json(redaction.to_json()))
-        try:
-            async with self._database.transaction() as connection:
-                render = await store.insert(
-                    connection,
-                    render_id,
-                    new,
-                    organization_id=organization_id,
-                    api_key_id=api_key_id,
-                    source_key=key,
-                    job=redact_job(organization_id, render_id),
-                    now=self._clock.now(),
-                )
-                if render is not None:
-                    # After the insertion: one that exists was counted, and may be the last allowed.
-                    await self._quotas.check(connection, organization_id, Quota.RENDER_MINUTES)
-                    await self._quotas.record_film(connection, organization_id, duration_ms)
-                    await self._events.record(connection, render)
-        except QuotaExceeded:
-            await self._blobs.delete(key)
-            raise
+        # Not under a fixed key: that one may be recorded already.
+        key = redaction_key(organization_id, render_id)
+        await self._new_blobs.put(key, canonical_json(redaction.to_json()))
+        async with (
+            self._new_blobs.recording(key),
+            self._database.transaction() as connection,
+        ):
+            render = await store.insert(
+                connection,
+                render_id,
+                new,
+                organization_id=organization_id,
+                api_key_id=api_key_id,
+                source_key=key,
+                job=redact_job(organization_id, render_id),
+                now=self._clock.now(),
+            )
+            if render is not None:
+                # After the insertion: one that exists was counted, and may be the last allowed.
+                await self._quotas.check(connection, organization_id, Quota.RENDER_MINUTES)
+                await self._quotas.record_film(connection, organization_id, duration_ms)
+                await self._events.record(connection, render)
+        if render is None:
+            await self._new_blobs.discard(key)
         return render or await self.get(organization_id, render_id)
 
     async def discard(self, connection: Connection, render: Render) -> bool:
@@ -347,7 +352,11 @@ class Renders:
 
 
 def _blobs_of(render: Render) -> str:
-    return f"{render_prefix(render.organization_id, render.id)}/"
+    return _folder_of(render.organization_id, render.id)
+
+
+def _folder_of(organization_id: OrganizationId, render_id: RenderId) -> str:
+    return f"{render_prefix(organization_id, render_id)}/"
 
 
 def _no_render(render_id: RenderId) -> RenderNotFound:

@@ -34,6 +34,7 @@ from framekiln.renders.model import Render, TakenRenderSlice, slice_key, sound_k
 from framekiln.renders.slice_state import new_console_lines
 from framekiln.renders.worker import RenderWorker, SliceProgress
 from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.new_blobs import NewBlobs
 
 
 class ReopenableRenderer:
@@ -125,6 +126,7 @@ class SliceWorkerServices:
 
     worker: RenderWorker
     blobs: BlobStore
+    new_blobs: NewBlobs
     jobs: JobQueue
     limits: FilmLimits
     cache: RenderCache
@@ -174,10 +176,10 @@ class SliceWorker:
             sound_sources=digests.sound_sources,
         )
         whole = film_digest(digests.slices, digests.sound, request.output)
-        cache, attempt = self.services.cache, self.job.attempt
-        if self._wait(cache.complete_from_cache(self.render, plan, digest=whole, attempt=attempt)):
+        cache = self.services.cache
+        if self._wait(cache.complete_from_cache(self.render, plan, digest=whole)):
             return None
-        self._wait(cache.save_plan(self.render, plan, slices, digests.slices, job=self.job))
+        self._wait(cache.save_plan(self.render, plan, slices, digests.slices))
         return plan
 
     def _take(self, *, after: int | None) -> TakenRenderSlice | None:
@@ -198,16 +200,16 @@ class SliceWorker:
         renderer = renderers.render_slice(taken.slice, path, shown)
         # The sound comes first: finishing the last slice queues the join.
         if taken.slice.end_frame == renderer.plan.timeline.frame_count:
-            self._finish_sound(renderer, fence=taken.fence)
+            self._finish_sound(renderer)
         digest = _digest_if_cacheable(renderer, taken.slice)
         record = {**asdict(renderer.take_record()), "digest": digest}
         console = renderers.take_console_lines()
         self._wait_for_storage(self._store_slice(taken, path, record, console))
         path.unlink()
 
-    def _finish_sound(self, renderer: FilmRenderer, *, fence: int) -> None:
+    def _finish_sound(self, renderer: FilmRenderer) -> None:
         if renderer.plan.has_page_audio:
-            self._store_sound(renderer, fence=fence)
+            self._store_sound(renderer)
         elif not renderer.is_declarative:
             self._wait(self._replace_audio_clips(renderer.audio_clips()))
 
@@ -217,14 +219,15 @@ class SliceWorker:
         if replaced is not None:
             await self.services.blobs.delete(replaced)
 
-    def _store_sound(self, renderer: FilmRenderer, *, fence: int) -> None:
+    def _store_sound(self, renderer: FilmRenderer) -> None:
         """Mix the audio clips with the sound that the page itself produced."""
         path = self.folder / "sound.mp4"
         own, timeline = renderer.save_page_audio(self.folder), renderer.plan.timeline
         mix_audio(renderer.audio_clips(), timeline, self.order.assets, path, page_sounds=own)
-        key = sound_key(self.render, job_id=self.job.job_id, attempt=fence)
-        self._wait_for_storage(self.services.blobs.put_file(key, path))
-        self._wait(self.services.worker.finish_sound(self.render.id, blob_key=key))
+        key = sound_key(self.render)
+        self._wait_for_storage(self.services.new_blobs.put_file(key, path))
+        if not self._wait(self.services.worker.finish_sound(self.render.id, blob_key=key)):
+            self._wait(self.services.new_blobs.discard(key))
         for file in (path, *(sound.path for sound in own)):
             file.unlink()
 
@@ -235,14 +238,14 @@ class SliceWorker:
         record: dict[str, Any],
         console: list[dict[str, str]],
     ) -> None:
-        key = slice_key(self.render, number=taken.slice.number, fence=taken.fence)
-        await self.services.blobs.put_file(key, path)
+        key = slice_key(self.render, taken.slice.number)
+        await self.services.new_blobs.put_file(key, path)
         # Cache the slice before finishing it: after the last one, the join deletes all slices.
         await self.services.cache.add(self.render, record["digest"], key=key, record=record)
         if not await self.services.worker.finish_slice(
             taken, blob_key=key, record=record, console=console
         ):
-            await self.services.blobs.delete(key)
+            await self.services.new_blobs.discard(key)
 
     def _others_are_waiting(self) -> bool:
         """Return whether it is the turn of another organization."""

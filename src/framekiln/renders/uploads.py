@@ -10,7 +10,6 @@ from framekiln.db.notify import notify
 from framekiln.db.pool import Connection, Database
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
-from framekiln.kit.ids import new_uuid
 from framekiln.renders import store
 from framekiln.renders.bundle import check_bundle
 from framekiln.renders.errors import BadFilm, RenderHasComposition, RenderNotFound
@@ -19,13 +18,14 @@ from framekiln.renders.jobs import film_job
 from framekiln.renders.model import (
     Render,
     RenderStatus,
+    output_key,
     progress_topic,
     uploaded_bundle_key,
-    uploaded_output_key,
 )
 from framekiln.renders.output import container_of, is_mp4_film
 from framekiln.renders.uploaded_output import probe_film
-from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
+from framekiln.storage.keys import NewKey
+from framekiln.storage.new_blobs import NewBlobs
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class RenderUploads:
 
     database: Database
     jobs: JobQueue
-    blobs: BlobStore
+    new_blobs: NewBlobs
     clock: Clock
     events: RenderEvents
 
@@ -42,7 +42,7 @@ class RenderUploads:
         """Store the uploaded bundle of a render, and queue its job."""
         _check_awaits_bundle(render)
         await asyncio.to_thread(check_bundle, archive)
-        key = uploaded_bundle_key(render, new_uuid())
+        key = uploaded_bundle_key(render)
         async with self._recording(render, key, archive) as connection:
             await store.set_queued(connection, render.id, source_key=key)
             await self.jobs.defer(connection, film_job(render.organization_id, render.id))
@@ -54,22 +54,24 @@ class RenderUploads:
         if not is_mp4_film(render.request.output):
             container = container_of(render.request.output)
             raise BadFilm(f"render {render.id} is a {container}: a film cannot be its output")
-        key = uploaded_output_key(render, new_uuid())
+        key = output_key(render)
         result = await probe_film(film, output_key=key)
         async with self._recording(render, key, film) as connection:
             await store.complete(connection, render.id, result, now=self.clock.now())
             return await self._report(connection, render)
 
     @asynccontextmanager
-    async def _recording(self, render: Render, key: str, path: Path) -> AsyncIterator[Connection]:
-        """Store a file under a key of its own; yield the transaction that records the key.
+    async def _recording(
+        self, render: Render, key: NewKey, path: Path
+    ) -> AsyncIterator[Connection]:
+        """Store a file under a new key; yield the transaction that records the key.
 
         The row is locked in it: only one of two uploads at once is recorded.
         """
         # Before the transaction: it may take minutes, and the database has few connections.
-        await self.blobs.put_file(key, path)
+        await self.new_blobs.put_file(key, path)
         async with (
-            delete_unless_recorded(self.blobs, key),
+            self.new_blobs.recording(key),
             self.database.transaction() as connection,
         ):
             current = await store.lock(connection, render.id)

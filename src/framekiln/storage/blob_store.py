@@ -2,14 +2,14 @@
 
 A write appears whole or not at all: a process that dies during a write leaves no visible key. The
 domains know the type and owner of a blob, not this module. Only `get` and `put` hold a whole blob
-in memory.
+in memory. Blobs are stored under `TrackedKey`s only, so that none is left behind.
 """
 
 import asyncio
 import os
 import stat
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -22,9 +22,8 @@ from obstore.exceptions import AlreadyExistsError, BaseError, GenericError
 from obstore.store import LocalStore, MemoryStore, from_url
 
 from framekiln.kit.atomic_file import READABLE_BY_ALL, atomic_file
-from framekiln.kit.errors import Unavailable
 from framekiln.storage.errors import BlobNotFound, StorageUnavailable, StorageUrlInvalid
-from framekiln.storage.keys import check_key, check_prefix
+from framekiln.storage.keys import TrackedKey, check_key, check_prefix
 
 if TYPE_CHECKING:  # obstore has these names for type checkers only
     from obstore import GetOptions, GetResult, ObjectMeta
@@ -58,7 +57,7 @@ class BlobStore:
         self._store = store
         self._folder = folder
 
-    async def put(self, key: str, data: bytes) -> None:
+    async def put(self, key: TrackedKey, data: bytes) -> None:
         """Store `data`, replacing existing content."""
         check_key(key)
         with _write_errors(key):
@@ -70,7 +69,7 @@ class BlobStore:
                 max_concurrency=_PARTS_IN_FLIGHT,
             )
 
-    async def put_file(self, key: str, path: Path) -> None:
+    async def put_file(self, key: TrackedKey, path: Path) -> None:
         """Store the content of a local file, replacing existing content."""
         check_key(key)
         # Checked first, so that a missing local file is not mistaken for an error of the store.
@@ -84,7 +83,7 @@ class BlobStore:
                 max_concurrency=_PARTS_IN_FLIGHT,
             )
 
-    async def put_stream(self, key: str, chunks: AsyncIterator[bytes]) -> None:
+    async def put_stream(self, key: TrackedKey, chunks: AsyncIterator[bytes]) -> None:
         """Store the output of `chunks`. If it raises, the error passes and nothing is stored."""
         check_key(key)
         source = _TrackedSource(chunks)
@@ -102,7 +101,7 @@ class BlobStore:
                 raise source.failure from None
             raise
 
-    async def create(self, key: str, data: bytes) -> bool:
+    async def create(self, key: TrackedKey, data: bytes) -> bool:
         """Store `data` unless the key exists; return whether it was new. Atomic between writers."""
         check_key(key)
         with _write_errors(key):
@@ -112,7 +111,7 @@ class BlobStore:
                 return False
         return True
 
-    async def copy(self, key: str, to_key: str) -> None:
+    async def copy(self, key: str, to_key: TrackedKey) -> None:
         """Copy a blob to another key; each can then be deleted independently."""
         check_key(key)
         check_key(to_key)
@@ -375,16 +374,3 @@ def _info(meta: "ObjectMeta") -> BlobInfo:
         etag=meta["e_tag"],
         modified_at=meta["last_modified"],
     )
-
-
-@asynccontextmanager
-async def delete_unless_recorded(blobs: BlobStore, key: str) -> AsyncIterator[None]:
-    """Wrap the transaction that records a blob: delete the blob if it fails."""
-    try:
-        yield
-    except Unavailable:
-        # It may be recorded all the same, if only the response was lost: then the blob is needed.
-        raise
-    except Exception:
-        await blobs.delete(key)
-        raise

@@ -1,8 +1,57 @@
-"""The SQL of blobs that have to be deleted."""
+"""The SQL of blobs that are not recorded yet, and of those that have to be deleted."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from framekiln.db.pool import Connection
+
+
+async def register(connection: Connection, paths: Sequence[str], *, delete_at: datetime) -> None:
+    """Add paths that are deleted at that time unless they are recorded."""
+    await connection.execute(
+        """
+        INSERT INTO unrecorded_blob (path, delete_at) SELECT unnest(%s::text[]), %s
+        ON CONFLICT DO NOTHING
+        """,
+        (list(paths), delete_at),
+    )
+
+
+async def take_unrecorded(connection: Connection, paths: Sequence[str]) -> list[str]:
+    """Have blobs deleted that are not recorded; return which."""
+    cursor = await connection.execute(
+        """
+        WITH taken AS (
+            DELETE FROM unrecorded_blob WHERE path = ANY(%s) AND NOT is_given_up RETURNING path),
+        added AS (
+            INSERT INTO blob_deletion (path) SELECT path FROM taken ON CONFLICT DO NOTHING)
+        SELECT path FROM taken
+        """,
+        (list(paths),),
+    )
+    return [row["path"] for row in await cursor.fetchall()]
+
+
+async def give_up(connection: Connection, *, now: datetime, limit: int) -> None:
+    """Have blobs deleted that are due. One that is being recorded now is left alone."""
+    await connection.execute(
+        """
+        WITH given_up AS (
+            UPDATE unrecorded_blob SET is_given_up = true WHERE path IN (
+                SELECT path FROM unrecorded_blob WHERE delete_at <= %s AND NOT is_given_up
+                ORDER BY delete_at LIMIT %s FOR UPDATE SKIP LOCKED)
+            RETURNING path)
+        INSERT INTO blob_deletion (path) SELECT path FROM given_up ON CONFLICT DO NOTHING
+        """,
+        (now, limit),
+    )
+
+
+async def forget_given_up(connection: Connection, *, before: datetime) -> None:
+    """Forget blobs that were due before that time."""
+    await connection.execute(
+        "DELETE FROM unrecorded_blob WHERE is_given_up AND delete_at < %s", (before,)
+    )
 
 
 async def insert(connection: Connection, paths: Sequence[str]) -> None:

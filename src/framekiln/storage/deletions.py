@@ -1,21 +1,26 @@
 """Deletes blobs after their rows, also when the store fails or the process dies in between.
 
 The transaction that deletes the row also records which blobs are left (`add`). They are deleted
-right after it (`run`), and what fails then is tried again by the schedule (`run_all`).
+right after it (`run`), and what fails then is tried again by the schedule (`run_all`). So is what
+`NewBlobs` stored and nobody recorded.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 import structlog
 
 from framekiln.db.pool import Connection, Database
+from framekiln.kit.clock import Clock
 from framekiln.kit.errors import Unavailable
 from framekiln.storage import deletion_store
 from framekiln.storage.blob_store import BlobStore
 
 _AT_A_TIME: Final = 500
+_REFUSED_FOR: Final = timedelta(days=7)
+"""For so long it is known what may not be recorded any more: its process may have been stopped."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -26,6 +31,7 @@ class BlobDeletions:
 
     database: Database
     blobs: BlobStore
+    clock: Clock
 
     async def add(self, connection: Connection, *paths: str) -> None:
         """Record what to delete, in the transaction that deletes its rows."""
@@ -40,8 +46,11 @@ class BlobDeletions:
             log.warning("storage.deletion_failed", reason=error.message)
 
     async def run_all(self) -> None:
-        """Delete what earlier attempts left."""
+        """Delete what earlier attempts left, and what was not recorded in time."""
+        now = self.clock.now()
         async with self.database.connection() as connection:
+            await deletion_store.give_up(connection, now=now, limit=_AT_A_TIME)
+            await deletion_store.forget_given_up(connection, before=now - _REFUSED_FOR)
             paths = await deletion_store.list_next(connection, limit=_AT_A_TIME)
         await self.run(*paths)
 

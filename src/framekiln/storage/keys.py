@@ -1,19 +1,35 @@
-"""Validates blob keys: they must mean the same in a folder and in any bucket.
+"""Blob keys: the two kinds of them, and what is valid in a folder and in any bucket.
 
 A key is `part/part/part`. A key is never also the folder of another key: buckets would allow
 it, folders cannot.
 """
 
 import re
-from typing import Final
+from typing import Final, NewType
+from uuid import uuid4
 
 from framekiln.storage.errors import BlobKeyInvalid
+
+TrackedKey = NewType("TrackedKey", str)
+"""A key that leads to the deletion of its blob, whatever happens to the process that stores it.
+
+Either the ids of its owner determine it: whoever does the work again replaces the blob, and the
+deletion of the owner deletes all under its folder. Or it was registered (`NewBlobs.register`).
+"""
+NewKey = NewType("NewKey", str)
+"""A key with a UUID of its own, which a row names after the blob is stored (`NewBlobs`)."""
 
 _PART: Final = re.compile(r"[A-Za-z0-9._=+@,-]+")
 _PART_LIMIT: Final = 200
 """File systems allow 255 bytes, and a write in progress adds its own suffix."""
 _KEY_LIMIT: Final = 1000
 """S3 allows 1024 bytes, and the store's own prefix is added."""
+
+
+def new_key(folder: str, name: str) -> NewKey:
+    """Return a key in a folder that differs each time: `name.mp4` becomes `name-<UUID>.mp4`."""
+    stem, dot, ending = name.partition(".")
+    return NewKey(f"{folder}/{stem}-{uuid4()}{dot}{ending}")
 
 
 def check_key(key: str) -> str:

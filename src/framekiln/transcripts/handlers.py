@@ -23,6 +23,7 @@ from framekiln.speech.captions import to_json
 from framekiln.speech.model import join_slices
 from framekiln.speech.transcriber import SpeechSlice, slice_with_margins
 from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.new_blobs import NewBlobs
 from framekiln.transcripts.documents import read_transcript
 from framekiln.transcripts.model import (
     Transcription,
@@ -56,6 +57,7 @@ class PrepareAudio:
     work: TranscriptWorker
     files: Files
     blobs: BlobStore
+    new_blobs: NewBlobs
     recognizer: Recognizer
 
     async def __call__(self, job: JobContext) -> None:
@@ -71,10 +73,10 @@ class PrepareAudio:
             whole_ms = await self._decode(taken.transcription, place)
             path = place.folder / "samples"
             language = await self._language(taken.transcription, path, whole_ms)
-            key = samples_key(taken.transcription, fence=taken.fence)
-            await self.blobs.put_file(key, path)
+            key = samples_key(taken.transcription)
+            await self.new_blobs.put_file(key, path)
         if not await self.work.save_audio(taken, PreparedAudio(key, whole_ms, language)):
-            await self.blobs.delete(key)
+            await self.new_blobs.discard(key)
 
     async def _decode(self, transcription: Transcription, place: JobFolders) -> int:
         """Write the samples and return their duration."""
@@ -151,6 +153,7 @@ class TranscribeSlice:
 
     work: TranscriptWorker
     blobs: BlobStore
+    new_blobs: NewBlobs
     recognizer: Recognizer
 
     async def __call__(self, job: JobContext) -> None:
@@ -167,10 +170,11 @@ class TranscribeSlice:
         part = slice_of(transcription, taken.number)
         samples = await read_slice(self.blobs, transcription.samples_key, part)
         transcript = await self.recognizer.transcribe_slice(samples, part, transcription.language)
-        key = slice_key(transcription, taken.number, fence=taken.fence)
+        new = slice_key(transcription, taken.number)
+        [key] = await retry_while_database_down(lambda: self.new_blobs.register(new))
         await self.blobs.put(key, to_json(transcript).encode())
         if not await retry_while_database_down(lambda: self.work.finish_slice(taken, blob_key=key)):
-            await self.blobs.delete(key)
+            await self.new_blobs.discard(key)
 
 
 @dataclass(frozen=True)

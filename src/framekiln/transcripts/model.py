@@ -9,6 +9,7 @@ from typing import Final
 from framekiln.files.model import file_prefix
 from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId, TranscriptionId, parse_uuid
+from framekiln.storage.keys import NewKey, TrackedKey, new_key
 from framekiln.transcripts.errors import TranscriptionNotFound
 
 WORK_SLICE_MS: Final = 22_000
@@ -145,14 +146,14 @@ def prefix_of(transcription: Transcription) -> str:
     )
 
 
-def samples_key(transcription: Transcription, *, fence: int) -> str:
-    """Return the blob key of the decoded audio while slices need it."""
-    return f"{parts_prefix(transcription)}/samples-{fence}.s16"
+def samples_key(transcription: Transcription) -> NewKey:
+    """Return a new key for the decoded audio, which slices need."""
+    return new_key(parts_prefix(transcription), "samples.s16")
 
 
-def slice_key(transcription: Transcription, number: int, *, fence: int) -> str:
-    """Return the blob key of a slice's transcript until all are complete."""
-    return f"{parts_prefix(transcription)}/slice-{number}-{fence}.json"
+def slice_key(transcription: Transcription, number: int) -> NewKey:
+    """Return a new key for a slice's transcript, which is needed until all are complete."""
+    return new_key(parts_prefix(transcription), f"slice-{number}.json")
 
 
 def parts_prefix(transcription: Transcription) -> str:
@@ -160,9 +161,9 @@ def parts_prefix(transcription: Transcription) -> str:
     return f"{prefix_of(transcription)}/parts"
 
 
-def transcript_key(transcription: Transcription) -> str:
+def transcript_key(transcription: Transcription) -> TrackedKey:
     """Return the blob key of the whole transcript."""
-    return f"{prefix_of(transcription)}/transcript.json"
+    return TrackedKey(f"{prefix_of(transcription)}/transcript.json")
 
 
 def transcription_id_of(text: str) -> TranscriptionId:

@@ -27,6 +27,7 @@ from framekiln.renders.output import FilmFormat, media_type_of
 from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
+from framekiln.storage.keys import TrackedKey
 from framekiln.videos.accepted_config import AcceptedConfig, as_frame_config, output_format
 from framekiln.videos.errors import FrameFailed, FrameTookTooLong
 from framekiln.videos.failures import leading_path
@@ -84,7 +85,8 @@ class Frames:
         """Return the frame in the middle of a finished film; it is cached."""
         render, made = video.render, video.render.result
         assert made is not None, "it is a finished one"
-        key = f"{render_prefix(render.organization_id, render.id)}/poster.{extension}"
+        prefix = render_prefix(render.organization_id, render.id)
+        key = TrackedKey(f"{prefix}/poster.{extension}")
         try:
             return EncodedFrame(await self.blobs.get(key), media_type_of(output_format(extension)))
         except BlobNotFound:
@@ -98,7 +100,7 @@ class Frames:
         """Return a small JPEG of a finished video; it is cached."""
         render, made = video.render, video.render.result
         assert made is not None, "it is a finished one"
-        key = f"{render_prefix(render.organization_id, render.id)}/thumbnail.jpg"
+        key = TrackedKey(f"{render_prefix(render.organization_id, render.id)}/thumbnail.jpg")
         try:
             return await self.blobs.get(key)
         except BlobNotFound:

@@ -16,5 +16,5 @@ def file_handlers(services: Services) -> dict[str, Handler]:
     return {
         PROCESS_FILE: ProbeWhenReady(ProcessFile(work, blobs), playback),
         ASSEMBLE_STREAM: ProbeWhenReady(AssembleStream(work, blobs, services.streams), playback),
-        REDACT_FILE: RedactFile(services.render_worker, services.files, blobs),
+        REDACT_FILE: RedactFile(services.render_worker, services.files, blobs, services.new_blobs),
     }

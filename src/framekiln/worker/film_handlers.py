@@ -34,6 +34,7 @@ def _film_handler(services: Services, film_threads: FilmThreadPool) -> FilmRende
     return FilmRender(
         worker=services.render_worker,
         blobs=services.blobs,
+        new_blobs=services.new_blobs,
         sources=render_sources(services),
         jobs=services.jobs,
         film_threads=film_threads,

@@ -11,18 +11,19 @@ from framekiln.services import Services
 
 def media_handlers(services: Services, sandbox: WarmSandbox) -> dict[str, Handler]:
     """Return the handlers by job kind."""
-    work, blobs = services.render_worker, services.blobs
+    work, blobs, new_blobs = services.render_worker, services.blobs, services.new_blobs
+    cache = render_cache(services)
     return {
         MIX_SOUND: MixSound(
-            work, blobs, render_sources(services), render_cache(services), services.jobs
+            work, blobs, new_blobs, render_sources(services), cache, services.jobs
         ),
-        JOIN_RENDER: JoinRender(work, blobs, sandbox),
+        JOIN_RENDER: JoinRender(work, blobs, new_blobs, sandbox),
     }
 
 
 def render_cache(services: Services) -> RenderCache:
     """Return the cache of renders and their parts."""
-    return RenderCache(services.render_worker, services.blobs, services.part_cache)
+    return RenderCache(services.render_worker, services.part_cache)
 
 
 def render_sources(services: Services) -> AssetSources:

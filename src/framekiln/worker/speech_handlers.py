@@ -53,9 +53,9 @@ def _handlers_of(
 
 
 def _speech_handlers(services: Services, recognizer: Recognizer) -> dict[str, Handler]:
-    work, blobs = services.transcript_worker, services.blobs
+    work, blobs, new_blobs = services.transcript_worker, services.blobs, services.new_blobs
     return {
-        PREPARE: PrepareAudio(work, services.files, blobs, recognizer),
-        TRANSCRIBE_SLICE: TranscribeSlice(work, blobs, recognizer),
+        PREPARE: PrepareAudio(work, services.files, blobs, new_blobs, recognizer),
+        TRANSCRIBE_SLICE: TranscribeSlice(work, blobs, new_blobs, recognizer),
         JOIN: JoinTranscript(work, blobs),
     }

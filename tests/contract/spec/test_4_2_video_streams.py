@@ -21,6 +21,7 @@ from framekiln.media.audio.mix import AudioClip, mix
 from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
 from framekiln.media.remux.join import join_mp4
 from framekiln.renders.model import RenderResult
+from framekiln.storage.keys import TrackedKey
 from framekiln.timeline import Timeline
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import AppHarness, open_app
@@ -105,20 +106,20 @@ class ManualWorker:
         assert taken is not None
         self.last = taken.slice.number
         key = f"org/{render.organization_id}/renders/{render.id}/slices/{taken.slice.number}-1.mp4"
-        await blobs.put_file(key, self.parts.files[taken.slice.number])
+        await blobs.put_file(TrackedKey(key), self.parts.files[taken.slice.number])
         await work.finish_slice(taken, blob_key=key, record={})
 
     async def finish_sound(self) -> None:
         render = (await video_of(self.kiln, self.video_id)).render
         key = f"org/{render.organization_id}/renders/{render.id}/sound-1.mp4"
-        await self.kiln.services.blobs.put_file(key, self.parts.sound)
+        await self.kiln.services.blobs.put_file(TrackedKey(key), self.parts.sound)
         await self.kiln.services.render_worker.finish_sound(render.id, blob_key=key)
 
     async def finish(self) -> None:
         work, blobs = self.kiln.services.render_worker, self.kiln.services.blobs
         render = (await video_of(self.kiln, self.video_id)).render
         key = f"org/{render.organization_id}/renders/{render.id}/output-1.mp4"
-        await blobs.put_file(key, self.parts.whole)
+        await blobs.put_file(TrackedKey(key), self.parts.whole)
         length_ms = TIMELINE.duration_ms
         facts = RenderResult(WIDTH, HEIGHT, NTSC, length_ms, key, 1, {"warnings": []})
         await work.complete(render.id, facts)

@@ -26,6 +26,7 @@ from framekiln.identity.signatures.stored_keys import RELOAD_AFTER, StoredSignin
 from framekiln.identity.signatures.tokens import URL_TOKEN_LIFETIME, AccessTokens
 from framekiln.kit.ids import OrganizationId, RenderId
 from framekiln.renders.model import RenderResult
+from framekiln.storage.keys import TrackedKey
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import BASE_URL, AppHarness, open_app
 from tests.support.clock import SettableClock
@@ -103,7 +104,7 @@ async def finished_render(app: AppHarness) -> str:
     """Return the path of an output that can be downloaded."""
     render_id = RenderId(UUID(await app.create(html="<p>x", duration_ms=100)))
     key = f"org/{uuid4()}/renders/{render_id}/output-1.mp4"
-    await app.services.blobs.put(key, CONTENT)
+    await app.services.blobs.put(TrackedKey(key), CONTENT)
     work = app.services.render_worker
     await work.start(render_id, job_id=1, attempt=1)
     assert await work.complete(

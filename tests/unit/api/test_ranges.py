@@ -20,6 +20,7 @@ from framekiln.api.ranges import (
     parse_range,
 )
 from framekiln.storage.blob_store import memory_blob_store
+from framekiln.storage.keys import TrackedKey
 
 CONTENT = bytes(range(256)) * 40
 MODIFIED = datetime(2030, 1, 1, 12, 0, 0, 500_000, tzinfo=UTC)
@@ -100,8 +101,8 @@ def test_no_filename_breaks_the_header(filename: str) -> None:
 @pytest.fixture
 async def client() -> AsyncIterator[httpx.AsyncClient]:
     blobs = memory_blob_store()
-    await blobs.put("film", CONTENT)
-    await blobs.put("empty", b"")
+    await blobs.put(TrackedKey("film"), CONTENT)
+    await blobs.put(TrackedKey("empty"), b"")
     app = FastAPI()
     install_error_handlers(app)
 

@@ -101,8 +101,8 @@ def test_progress_grows_and_is_one_only_at_the_end() -> None:
 def test_blob_keys_are_below_the_prefix_of_the_file() -> None:
     prefix = f"org/{MADE.organization_id}/files/{MADE.file_id}/transcriptions/{MADE.id}"
     assert transcript_key(MADE) == f"{prefix}/transcript.json"
-    assert samples_key(MADE, fence=2) == f"{prefix}/parts/samples-2.s16"
-    assert slice_key(MADE, 7, fence=1) == f"{prefix}/parts/slice-7-1.json"
+    assert samples_key(MADE).startswith(f"{prefix}/parts/samples-")
+    assert slice_key(MADE, 7).startswith(f"{prefix}/parts/slice-7-")
 
 
 def test_first_slices_of_all_come_before_later_ones_of_any() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from framekiln.speech.transcriber import slice_with_margins
 from framekiln.storage.blob_store import memory_blob_store
+from framekiln.storage.keys import TrackedKey
 from framekiln.transcripts.samples import duration_ms, read_local, read_slice
 
 # Sample n has the value n.
@@ -24,7 +25,7 @@ def test_a_range_of_samples_is_read_from_a_file(tmp_path: Path) -> None:
 
 async def test_a_slice_of_a_blob_is_read_with_its_margins() -> None:
     blobs = memory_blob_store()
-    await blobs.put("samples", np.tile(RAMP, 20).tobytes())
+    await blobs.put(TrackedKey("samples"), np.tile(RAMP, 20).tobytes())
     part = slice_with_margins(22_000, 44_000, duration_ms=37_500)
     assert (part.first_ms, part.end_ms + part.tail_ms) == (19_000, 37_500)
     heard = await read_slice(blobs, "samples", part)

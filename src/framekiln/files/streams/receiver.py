@@ -1,6 +1,6 @@
 """Receives the init segments and fragments of streamed uploads.
 
-Every fragment gets a unique blob and is recorded under the file's row lock if it follows the last
+Every fragment gets a new blob and is recorded under the file's row lock if it follows the last
 one. So of two concurrent clients one is ahead, and what the other sends again changes nothing:
 fragments are never mixed up.
 """
@@ -36,9 +36,11 @@ from framekiln.files.streams.model import (
 from framekiln.files.streams.validation import check_fragment, check_init, presentation_ms
 from framekiln.kit.clock import Clock
 from framekiln.kit.errors import TooLarge
-from framekiln.kit.ids import FileId, OrganizationId, new_uuid
+from framekiln.kit.ids import FileId, OrganizationId
 from framekiln.media.isobmff.track_init import parse_init
-from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
+from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.keys import NewKey, new_key
+from framekiln.storage.new_blobs import NewBlobs
 
 _MAX_BYTES: Final = MAX_BYTES[FileType.VIDEO]
 
@@ -65,7 +67,7 @@ class StreamReceiver:
 
     def __init__(self, database: Database, *, blobs: BlobStore, clock: Clock) -> None:
         self._database = database
-        self._blobs = blobs
+        self._new_blobs = NewBlobs(database, blobs, clock)
         self._clock = clock
 
     async def put_init(self, place: StreamTrackRef, body: ReceivedBody) -> tuple[StreamTrack, bool]:
@@ -100,12 +102,14 @@ class StreamReceiver:
             track = await _track(connection, place)
             if await self._has(connection, file, track, number=number, sha256=body.sha256):
                 return track, False
-        fragment = await asyncio.to_thread(_verified, track, body, place)
-        await self._blobs.put_file(fragment.blob_key, body.path)
-        async with delete_unless_recorded(self._blobs, fragment.blob_key):
+        folder = stream_prefix(place.organization_id, place.file_id)
+        key = new_key(f"{folder}/{track.track_id}", str(track.next_number))
+        fragment = await asyncio.to_thread(_verified, track, body, key)
+        await self._new_blobs.put_file(key, body.path)
+        async with self._new_blobs.recording(key):
             track, is_new = await self._record(place, fragment)
         if not is_new:
-            await self._blobs.delete(fragment.blob_key)
+            await self._new_blobs.discard(key)
         return track, is_new
 
     async def _record(
@@ -205,16 +209,14 @@ async def _track(connection: Connection, place: StreamTrackRef) -> StreamTrack:
     return track
 
 
-def _verified(track: StreamTrack, body: ReceivedBody, place: StreamTrackRef) -> StreamedFragment:
+def _verified(track: StreamTrack, body: ReceivedBody, key: NewKey) -> StreamedFragment:
     """Return the next fragment of a track, or raise when it is invalid."""
     assert track.init is not None, "checked before"
     init = parse_init(track.init)
     facts = check_fragment(init, body.path, end_dts=track.end_dts)
-    number = track.next_number
-    folder = stream_prefix(place.organization_id, place.file_id)
     return StreamedFragment(
         track_id=track.track_id,
-        number=number,
+        number=track.next_number,
         sha256=body.sha256,
         first_byte=track.byte_size,
         byte_size=facts.size_bytes,
@@ -222,7 +224,7 @@ def _verified(track: StreamTrack, body: ReceivedBody, place: StreamTrackRef) -> 
         duration=facts.end_dts - facts.dts,
         start_ms=presentation_ms(init, facts.cts),
         end_ms=presentation_ms(init, facts.end_cts),
-        blob_key=f"{folder}/{track.track_id}/{number}-{new_uuid().hex}",
+        blob_key=key,
     )
 
 

@@ -29,6 +29,7 @@ from framekiln.renders.output import FilmFormat, preset_of
 from framekiln.renders.slice_worker import SliceWorker, SliceWorkerServices
 from framekiln.renders.worker import RenderWorker, SliceProgress, run_render_job
 from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.new_blobs import NewBlobs
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class FilmRender:
 
     worker: RenderWorker
     blobs: BlobStore
+    new_blobs: NewBlobs
     sources: AssetSources
     jobs: JobQueue
     film_threads: FilmThreadPool
@@ -62,9 +64,12 @@ class FilmRender:
             fetched = job.args.get("fetched")
             assets = RenderAssets(self.sources, render, folder=folder, loop=loop, fetched=fetched)
             order = await self._order(render, assets, folder)
-            making = self._make_slices if order.still is None else self._make_still
+            if order.still is None:
+                making = self._make_slices(render, order, folder, job)
+            else:
+                making = self._make_still(render, order, folder / "still")
             await SlotRelease(self.worker, self.jobs).run(
-                making(render, order, folder, job),
+                making,
                 assets,
                 render=render,
                 job=job,
@@ -74,7 +79,9 @@ class FilmRender:
     async def _make_slices(
         self, render: Render, order: FilmOrder, folder: Path, job: JobContext
     ) -> None:
-        services = SliceWorkerServices(self.worker, self.blobs, self.jobs, self.limits, self.cache)
+        services = SliceWorkerServices(
+            self.worker, self.blobs, self.new_blobs, self.jobs, self.limits, self.cache
+        )
         loop = asyncio.get_running_loop()
         async with SliceProgress(self.worker) as progress:
             slices = SliceWorker(services, render, job, order, folder, loop, progress)
@@ -110,17 +117,16 @@ class FilmRender:
     async def _data(self, key: str) -> str:
         return (await self.blobs.get(key)).decode()
 
-    async def _make_still(
-        self, render: Render, order: FilmOrder, folder: Path, job: JobContext
-    ) -> None:
-        output, path = render.request.output, folder / "still"
+    async def _make_still(self, render: Render, order: FilmOrder, path: Path) -> None:
+        output = render.request.output
         assert order.still is not None
         assert not isinstance(output, FilmFormat)
         still = await self.film_threads.run(
             lambda browser, _: make_still(order, browser, path, output, limits=self.limits),
             owner=render.organization_id,
         )
-        key = output_key(render, attempt=job.attempt)
+        new = output_key(render)
+        [key] = await retry_while_database_down(lambda: self.new_blobs.register(new))
         await self.blobs.put_file(key, path)
         result = RenderResult(
             width_px=still.plan.size.width_px,
@@ -131,7 +137,8 @@ class FilmRender:
             byte_size=(await asyncio.to_thread(path.stat)).st_size,
             record=asdict(still.record),
         )
-        await retry_while_database_down(lambda: self.worker.complete(render.id, result))
+        if not await retry_while_database_down(lambda: self.worker.complete(render.id, result)):
+            await self.new_blobs.discard(key)
 
 
 def still_moment(render: Render) -> StillMoment | None:

@@ -33,6 +33,8 @@ from framekiln.renders.worker import (
     stop_when_unwanted,
 )
 from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.keys import NewKey
+from framekiln.storage.new_blobs import NewBlobs
 
 _READABLE_FOLDER: Final = 0o755
 
@@ -43,6 +45,7 @@ class MixSound:
 
     worker: RenderWorker
     blobs: BlobStore
+    new_blobs: NewBlobs
     sources: AssetSources
     cache: RenderCache
     jobs: JobQueue
@@ -67,17 +70,15 @@ class MixSound:
                 fetched=job.args.get("fetched"),
             )
             await SlotRelease(self.worker, self.jobs).run(
-                self._make_from(assets, render, plan, job),
+                self._make_from(assets, render, plan),
                 assets,
                 render=render,
                 job=job,
                 queue=SOUND_QUEUE,
             )
 
-    async def _make_from(
-        self, assets: RenderAssets, render: Render, plan: FilmPlan, job: JobContext
-    ) -> None:
-        key = sound_key(render, job_id=job.job_id, attempt=job.attempt)
+    async def _make_from(self, assets: RenderAssets, render: Render, plan: FilmPlan) -> None:
+        key = sound_key(render)
         digest = plan.sound_digest
         if not await self.cache.copy_sound(render, plan, to_key=key):
             digest = await self._mix(assets, render, plan, key)
@@ -86,10 +87,10 @@ class MixSound:
             render.id, blob_key=key, digest=digest, mixed=plan.audio_clips
         )
         if not finished:
-            await self.blobs.delete(key)
+            await self.new_blobs.discard(key)
 
     async def _mix(
-        self, remote: RenderAssets, render: Render, plan: FilmPlan, key: str
+        self, remote: RenderAssets, render: Render, plan: FilmPlan, key: NewKey
     ) -> str | None:
         """Mix and store the sound; return its digest if its sources are still those of the plan."""
         assets: Assets = remote
@@ -107,7 +108,7 @@ class MixSound:
                 mastering=plan.mastering,
                 settings=plan.sound_settings,
             )
-        await self.blobs.put_file(key, path)
+        await self.new_blobs.put_file(key, path)
         for source, digest in plan.sound_sources.items():
             if await run_cancellable(tracked.digest, source) != digest:
                 return None
@@ -120,6 +121,7 @@ class JoinRender:
 
     worker: RenderWorker
     blobs: BlobStore
+    new_blobs: NewBlobs
     sandbox: WarmSandbox
 
     async def __call__(self, job: JobContext) -> None:
@@ -130,24 +132,22 @@ class JoinRender:
             if render is None or render.plan is None or render.sound_key is None:
                 return
             plan = FilmPlan.from_json(render.plan)
-            await stop_when_unwanted(self.worker, render_id, self._make(render, plan, job))
+            await stop_when_unwanted(self.worker, render_id, self._make(render, plan))
 
-    async def _make(self, render: Render, plan: FilmPlan, job: JobContext) -> None:
+    async def _make(self, render: Render, plan: FilmPlan) -> None:
         parts = await self.worker.finished_slices(render.id)
-        result = await self._join(render, plan, parts, job.attempt)
+        result = await self._join(render, plan, parts)
         digest = joined_film_digest(render, parts)
-        unused = [output_key(render, attempt=each) for each in range(1, job.attempt)]
         if not await retry_while_database_down(
             lambda: self.worker.complete(render.id, result, film_digest=digest)
         ):
-            unused = [result.output_key]
+            await self.new_blobs.discard(result.output_key)
         assert render.sound_key is not None
-        # Includes the output of an attempt that died before it completed the render.
-        for key in [*unused, render.sound_key, *(part.blob_key for part in parts)]:
+        for key in [render.sound_key, *(part.blob_key for part in parts)]:
             await self.blobs.delete(key)
 
     async def _join(
-        self, render: Render, plan: FilmPlan, parts: list[FinishedSlice], attempt: int
+        self, render: Render, plan: FilmPlan, parts: list[FinishedSlice]
     ) -> RenderResult:
         folders = self.sandbox.folders
         with (
@@ -156,7 +156,8 @@ class JoinRender:
         ):
             output = Path(work, "output.mp4")
             await self._assemble(render, plan, parts, Path(sources), output)
-            key = output_key(render, attempt=attempt)
+            new = output_key(render)
+            [key] = await retry_while_database_down(lambda: self.new_blobs.register(new))
             byte_size = (await asyncio.to_thread(output.stat)).st_size
             await self.blobs.put_file(key, output)
         return RenderResult(

@@ -20,6 +20,7 @@ from framekiln.kit.confined.run import run_confined
 from framekiln.renders.model import Redaction, Render, RenderResult, output_key
 from framekiln.renders.worker import RenderWorker, run_render_job
 from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.new_blobs import NewBlobs
 from framekiln.timeline import read_fraction
 
 REDACTION_TASK: Final = "framekiln.engine.redaction:task"
@@ -36,22 +37,19 @@ class RedactFile:
     worker: RenderWorker
     files: Files
     blobs: BlobStore
+    new_blobs: NewBlobs
 
     async def __call__(self, job: JobContext) -> None:
         """Make the copy, and complete the render with it."""
         await run_render_job(self.worker, job, self._redact)
 
-    async def _redact(self, render: Render, job: JobContext) -> None:
+    async def _redact(self, render: Render, _: JobContext) -> None:
         with open_job_folders("redact") as place:
-            result = await self._make(render, place, output_key(render, attempt=job.attempt))
-        unused = [output_key(render, attempt=each) for each in range(1, job.attempt)]
+            result = await self._make(render, place)
         if not await retry_while_database_down(lambda: self.worker.complete(render.id, result)):
-            unused = [result.output_key]
-        # Includes the output of an attempt that died before it completed the render.
-        for key in unused:
-            await self.blobs.delete(key)
+            await self.new_blobs.discard(result.output_key)
 
-    async def _make(self, render: Render, place: JobFolders, key: str) -> RenderResult:
+    async def _make(self, render: Render, place: JobFolders) -> RenderResult:
         order, out = place.folder / "order.json", place.folder / "out.mp4"
         await self.blobs.get_to_file(render.source_key, order)
         redaction = Redaction.from_json(json.loads(order.read_bytes()))
@@ -69,6 +67,8 @@ class RedactFile:
                 on_report=lambda report: progress.report(_thousandths(report)),
             )
         byte_size = out.stat().st_size
+        new = output_key(render)
+        [key] = await retry_while_database_down(lambda: self.new_blobs.register(new))
         await self.blobs.put_file(key, out)
         return RenderResult(
             width_px=int(redacted["width_px"]),

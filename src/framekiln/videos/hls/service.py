@@ -25,6 +25,7 @@ from framekiln.renders.model import FinishedSlice, Render, render_prefix
 from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
+from framekiln.storage.keys import TrackedKey
 from framekiln.timeline import SOUND_RATE_HZ
 from framekiln.videos.errors import HlsSegmentNotFound, NotAFilm
 from framekiln.videos.hls.package import HlsPackage
@@ -210,7 +211,7 @@ class HlsStreams:
             made = await asyncio.to_thread(pack, path, out)
             await self.blobs.put_file(key, out)
             # The index is stored last, so that its segments always exist.
-            await self.blobs.put(f"{key}.json", made.to_json())
+            await self.blobs.put(TrackedKey(f"{key}.json"), made.to_json())
         return made
 
     async def _part(
@@ -237,7 +238,8 @@ class HlsStreams:
             return await asyncio.to_thread(make, path)
 
 
-def _package_key(render: Render, track: str, source: str) -> str:
+def _package_key(render: Render, track: str, source: str) -> TrackedKey:
     """Return the blob key of a track's segments; it differs between attempts."""
     name = source.rsplit("/", 1)[-1].partition(".")[0]
-    return f"{render_prefix(render.organization_id, render.id)}/stream/{track}-{name}"
+    prefix = render_prefix(render.organization_id, render.id)
+    return TrackedKey(f"{prefix}/stream/{track}-{name}")
