@@ -4,15 +4,19 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import psycopg
 import pytest
 
 from framekiln.files import ingested_asset_store
 from framekiln.files.ingest import Ingest
-from framekiln.files.model import IngestedAsset, ingested_asset_key
+from framekiln.files.model import IngestedAsset, ingested_asset_key, thumbnails_key
 from framekiln.kit.ids import FileId, OrganizationId, RenderId, new_uuid
+from framekiln.playback import store as playback_store
+from framekiln.playback.model import NO_TRACKS, SegmentName, segment_key
+from framekiln.playback.service import RETENTION
+from framekiln.playback.sources import _new_source
 from framekiln.renders.model import Redaction, render_prefix
 from framekiln.renders.reserved_ids import ReservedRenderIds
 from framekiln.storage.blob_store import BlobStore, memory_blob_store, open_blob_store
@@ -24,7 +28,7 @@ from tests.support.app import AppHarness
 from tests.support.clock import SettableClock
 from tests.support.killed_workers import kill_worker_with_job
 from tests.support.unrecorded_blobs import delete_unrecorded
-from tests.support.uploads import create, upload_file
+from tests.support.uploads import FILES, create, upload_file
 
 NOW, WEEK = datetime(2030, 1, 1, tzinfo=UTC), timedelta(days=7)
 VTT = b"WEBVTT\n\n00:00.000 --> 00:01.000\nHello.\n"
@@ -203,6 +207,57 @@ async def registered(owner: AppHarness) -> list[str]:
         query = "SELECT path FROM unrecorded_blob WHERE starts_with(path, %s)"
         cursor = await connection.execute(query, (f"org/{await id_of(owner)}/",))
         return [row["path"] for row in await cursor.fetchall()]
+
+
+@pytest.mark.parametrize("what", ["file", "expired file", "render", "playback"])
+async def test_what_is_stored_for_a_deleted_owner_is_deleted_a_day_later(
+    owner: AppHarness, what: str
+) -> None:
+    """As by a worker that was killed before it noticed that the owner is deleted."""
+    services, owner_id = owner.services, await id_of(owner)
+    late = await DELETED[what](owner)
+    await services.blobs.put(late, b"late")
+    await services.blob_deletions.run_all()
+    assert await stored(owner) == {late}
+    await delete_unrecorded(services, f"org/{owner_id}")
+    assert await stored(owner) == set()
+
+
+async def deleted_file(owner: AppHarness) -> TrackedKey:
+    file_id = (await upload_file(owner, VTT, type="caption"))["id"]
+    (await owner.client.delete(f"{FILES}/{file_id}")).raise_for_status()
+    return thumbnails_key(await id_of(owner), FileId(UUID(file_id)))
+
+
+async def expired_file(owner: AppHarness) -> TrackedKey:
+    file_id = (await upload_file(owner, VTT, type="caption"))["id"]
+    async with owner.services.database.connection() as connection:
+        await connection.execute("UPDATE file SET expires_at = now() WHERE id = %s", (file_id,))
+    assert await owner.services.files.remove_expired() == 1
+    return thumbnails_key(await id_of(owner), FileId(UUID(file_id)))
+
+
+async def deleted_render(owner: AppHarness) -> TrackedKey:
+    render_id = await owner.create(html="<p>x")
+    (await owner.client.delete(f"/api/v1/renders/{render_id}")).raise_for_status()
+    return TrackedKey(f"{render_prefix(await id_of(owner), RenderId(UUID(render_id)))}/poster.jpg")
+
+
+async def deleted_source(owner: AppHarness) -> TrackedKey:
+    services, long_ago = owner.services, owner.services.clock.now() - 2 * RETENTION
+    source = _new_source(await id_of(owner), "https://x.test/", NO_TRACKS, now=long_ago)
+    async with services.database.transaction() as connection:
+        await playback_store.insert(connection, source)
+    assert await services.playback.remove_unused() == 1
+    return segment_key(source, SegmentName("audio", 1))
+
+
+DELETED = {
+    "file": deleted_file,
+    "expired file": expired_file,
+    "render": deleted_render,
+    "playback": deleted_source,
+}
 
 
 class SlowBlobs(BlobStore):

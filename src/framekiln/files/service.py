@@ -8,8 +8,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from framekiln.audit.log import record
 from framekiln.db.newest_rows import NewestPage
 from framekiln.db.notify import Follower, Notifications, notify
@@ -58,10 +56,7 @@ from framekiln.quotas.model import Quota
 from framekiln.quotas.service import Quotas
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.deletions import BlobDeletions
-from framekiln.storage.errors import StorageUnavailable
 from framekiln.storage.new_blobs import NewBlobs
-
-log = structlog.get_logger(__name__)
 
 EXPIRED_RECORD_RETENTION: Final = timedelta(days=30)
 """How long the record of an expired file is kept."""
@@ -300,26 +295,21 @@ class Files:
         await self._deletions.run(blobs)
 
     async def remove_expired(self) -> int:
-        """Delete the content of expired files; return how many. One that fails is logged."""
+        """Delete the content of expired files; return how many."""
         now = self._clock.now()
-        removed = 0
         async with self._database.connection() as connection:
             expired = await store.list_expired(connection, now=now, limit=_REMOVED_AT_A_TIME)
         for file in expired:
-            # The blobs first: after a crash in between, the next round repeats it.
-            try:
-                await self._blobs.delete_prefix(file_prefix(file.organization_id, file.id))
-            except StorageUnavailable as error:
-                log.warning("files.not_removed", file_id=str(file.id), reason=error.message)
-                continue
+            blobs = f"{file_prefix(file.organization_id, file.id)}/"
             async with self._database.transaction() as connection:
                 await store.set_content_removed(connection, file.id, now=now)
-            removed += 1
+                await self._deletions.add(connection, blobs)
+            await self._deletions.run(blobs)
         async with self._database.transaction() as connection:
             await store.delete_expired_before(
                 connection, now - EXPIRED_RECORD_RETENTION, limit=_REMOVED_AT_A_TIME
             )
-        return removed
+        return len(expired)
 
     async def progress(self, file_id: FileId) -> FileProgress:
         """Return the progress of a file's processing."""

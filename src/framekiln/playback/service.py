@@ -34,6 +34,7 @@ from framekiln.playback.segment_names import check_segment, find_rendition
 from framekiln.playback.sources import FAILURES_LAST, PlaybackSources
 from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.deletions import BlobDeletions
 
 WAIT_S: Final = 30.0
 RETENTION: Final = timedelta(days=1)
@@ -64,6 +65,7 @@ class Playback:
         )
         self._jobs = jobs
         self._blobs = blobs
+        self._deletions = BlobDeletions(database, blobs, clock)
         self._notifications = notifications
         self._clock = clock
         self._wait_s = wait_s
@@ -133,10 +135,11 @@ class Playback:
         gone = [source for source in unchecked if not await self._has_tracks(source)]
         removed = {source.id: source for source in (*unused, *gone)}
         for source in removed.values():
-            # Delete the blobs first: after a crash in between, the next run repeats it.
-            await self._blobs.delete_prefix(source_prefix(source.organization_id, source.id))
+            blobs = f"{source_prefix(source.organization_id, source.id)}/"
             async with self._database.transaction() as connection:
                 await store.delete(connection, source.id)
+                await self._deletions.add(connection, blobs)
+            await self._deletions.run(blobs)
         return len(removed)
 
     async def _missing(

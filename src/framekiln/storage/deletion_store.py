@@ -54,11 +54,18 @@ async def forget_given_up(connection: Connection, *, before: datetime) -> None:
     )
 
 
-async def insert(connection: Connection, paths: Sequence[str]) -> None:
-    """Add paths to delete."""
+async def insert(connection: Connection, paths: Sequence[str], *, again_at: datetime) -> None:
+    """Add paths to delete; folders are deleted again at that time."""
+    folders = [path for path in paths if path.endswith("/")]
     await connection.execute(
-        "INSERT INTO blob_deletion (path) SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING",
-        (list(paths),),
+        """
+        WITH again AS (
+            INSERT INTO unrecorded_blob (path, delete_at) SELECT unnest(%s::text[]), %s
+            ON CONFLICT (path) DO UPDATE
+                SET delete_at = excluded.delete_at, is_given_up = false)
+        INSERT INTO blob_deletion (path) SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING
+        """,
+        (folders, again_at, list(paths)),
     )
 
 

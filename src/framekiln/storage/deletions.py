@@ -3,6 +3,9 @@
 The transaction that deletes the row also records which blobs are left (`add`). They are deleted
 right after it (`run`), and what fails then is tried again by the schedule (`run_all`). So is what
 `NewBlobs` stored and nobody recorded.
+
+A folder is deleted again a day later: a process that was still at work for the deleted owner may
+have stored something there, and died before it noticed.
 """
 
 from collections.abc import Sequence
@@ -19,6 +22,7 @@ from framekiln.storage import deletion_store
 from framekiln.storage.blob_store import BlobStore
 
 _AT_A_TIME: Final = 500
+_WORK_ENDS_WITHIN: Final = timedelta(days=1)
 _REFUSED_FOR: Final = timedelta(days=7)
 """For so long it is known what may not be recorded any more: its process may have been stopped."""
 
@@ -36,7 +40,8 @@ class BlobDeletions:
     async def add(self, connection: Connection, *paths: str) -> None:
         """Record what to delete, in the transaction that deletes its rows."""
         if paths:
-            await deletion_store.insert(connection, paths)
+            again_at = self.clock.now() + _WORK_ENDS_WITHIN
+            await deletion_store.insert(connection, paths, again_at=again_at)
 
     async def run(self, *paths: str) -> None:
         """Delete recorded blobs; what fails stays recorded."""
