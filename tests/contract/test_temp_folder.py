@@ -1,8 +1,11 @@
 """Temporary folders of processes: removed at their end, or at the next start if killed."""
 
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from framekiln.kit.temp_folder import own_temp_folder, sweep_temp_folders
+from tests.support.service import POLL_S, confinement_settings
+from tests.support.timeouts import TIMEOUT_S
 
 HOLD = """
 import sys, tempfile
@@ -77,3 +82,58 @@ def test_folders_of_any_depth_are_removed(place: Path) -> None:
             Path(left, "a/" * depth).mkdir()
         assert sweep_temp_folders(place) == 1
         assert not left.exists()
+
+
+@pytest.fixture
+def machine(conninfo: str) -> Iterator[dict[str, str]]:
+    """The environment of workers that are alone on a machine."""
+    # Not in a folder of pytest: as root, workers are another user.
+    folder = Path(tempfile.mkdtemp(prefix="machine-"))
+    folder.chmod(0o1777)
+    try:
+        yield {
+            **os.environ,
+            **confinement_settings(),
+            "DATABASE_URL": conninfo,
+            "FRAMEKILN_DATA": str(folder / "data"),
+            "TMPDIR": str(folder),
+        }
+    finally:
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def worker(machine: dict[str, str]) -> Iterator[Path]:
+    """Run a worker that makes segments, and kill it at the end; yield its temporary folder."""
+    place = Path(machine["TMPDIR"])
+    before = set(place.glob("framekiln-process-*"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "framekiln", "worker", "--queues", "playback"],
+        env=machine,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + TIMEOUT_S
+        while not (
+            own := [
+                path for path in place.glob("framekiln-process-*/*") if path.parent not in before
+            ]
+        ):
+            assert process.poll() is None, "it has ended"
+            assert time.monotonic() < deadline, "it makes no temporary folder"
+            time.sleep(POLL_S)
+        yield own[0].parent
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_worker_alone_on_its_machine_removes_what_a_killed_one_left(
+    machine: dict[str, str],
+) -> None:
+    with worker(machine) as left:
+        pass
+    assert list(left.glob("framekiln-sandbox-*"))
+    with worker(machine) as kept:
+        assert not left.exists()
+        assert list(kept.iterdir())
