@@ -1,23 +1,25 @@
 """Compares composed frames of a page with those that Chromium draws."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
+from framekiln.capture.page import FrameSize
 from framekiln.compositor.picture import Picture
 from framekiln.engine.composed.composer import FrameComposer, page_scene
 from framekiln.engine.composed.drawing_page import open_drawing_page
 from framekiln.engine.composed.proof import Likeness, compare
 from framekiln.engine.film_order import FilmOrder
+from framekiln.engine.film_plan import FilmPlan
 from framekiln.engine.page.renderer import open_page_renderer
 from framekiln.pixels.conversion import Planes, bgra_to_yuv420
 from tests.support.timeouts import FILM_LIMITS
 
 _SPOT_PX: Final = 4
+_COLUMNS: Final = 4
 
 
 def likenesses(film: FilmOrder, browser: Browser, *, every: int) -> Iterator[Likeness]:
@@ -46,18 +48,47 @@ def frames_both_ways(
             yield scene.picture, pixels
 
 
-def worst_spot(film: FilmOrder, browser: Browser, *, every: int) -> float:
-    """Return the largest mean difference of luma in any 4x4 pixels of every n-th frame."""
-    return max(
-        _spot(composed.y, filmed)
-        for composed, filmed in frames_both_ways(film, browser, every=every)
-    )
+def side_by_side(
+    contents: Iterable[str], *, width_px: int, height_px: int
+) -> tuple[str, FrameSize]:
+    """Return HTML that shows contents in cells of this size, and the size of all: `cut` cuts it.
+
+    Opening a page takes longer than comparing many cells of it.
+    """
+    html, number = "", -1
+    for number, content in enumerate(contents):
+        row, column = divmod(number, _COLUMNS)
+        place = f"left: {column * width_px}px; top: {row * height_px}px"
+        size = f"width: {width_px}px; height: {height_px}px"
+        html += f'<section id="s{number}" style="position: absolute; {place}; {size}">{content}'
+        html += "</section>"
+    rows = number // _COLUMNS + 1
+    return html, FrameSize(_COLUMNS * width_px, rows * height_px)
 
 
-def _spot(composed: NDArray[np.uint8], filmed: Pixels) -> float:
+def cut(
+    composed: Picture, filmed: Pixels, *, width_px: int, height_px: int
+) -> Iterator[tuple[Picture, Pixels]]:
+    """Yield the cells of a frame, in the order of their contents."""
+    for top in range(0, filmed.shape[0], height_px):
+        for left in range(0, filmed.shape[1], width_px):
+            whole = np.s_[top : top + height_px, left : left + width_px]
+            half = np.s_[top // 2 : (top + height_px) // 2, left // 2 : (left + width_px) // 2]
+            planes = (composed.y[whole], composed.u[half], composed.v[half])
+            yield Picture(*map(np.ascontiguousarray, planes)), np.ascontiguousarray(filmed[whole])
+
+
+def worst_spot(composed: Picture, filmed: Pixels) -> float:
+    """Return the largest mean difference of luma in any 4x4 pixels of a frame."""
     height, width = filmed.shape[:2]
     theirs = Planes.empty(width, height)
     bgra_to_yuv420(filmed, theirs)
-    apart = np.abs(composed.astype(np.int16) - theirs.luma)
+    apart = np.abs(composed.y.astype(np.int16) - theirs.luma)
     spots = apart.reshape(height // _SPOT_PX, _SPOT_PX, width // _SPOT_PX, _SPOT_PX)
     return float(spots.mean(axis=(1, 3)).max())
+
+
+def plan_of(film: FilmOrder, browser: Browser) -> FilmPlan:
+    """Return the plan of a page: that of each page which says as much about itself."""
+    with open_page_renderer(film, browser, FILM_LIMITS) as filmed:
+        return filmed.plan
