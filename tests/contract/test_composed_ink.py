@@ -5,6 +5,7 @@ from fractions import Fraction
 import pytest
 
 from framekiln.capture.browser import Browser
+from framekiln.capture.page import FrameSize
 from framekiln.engine.composed.drawing_page import open_drawing_page
 from framekiln.engine.composed.errors import NotComposable
 from framekiln.engine.film_order import FilmOrder, PageMethod
@@ -13,7 +14,7 @@ from tests.support.timeouts import FILM_LIMITS
 
 MAX_SPOT = 8.0
 """Of luma; a line or dot that is missing has 25 and more."""
-CELL = {"width_px": 320, "height_px": 180}
+CELL = FrameSize(320, 180)
 
 STYLE = """<!doctype html><style>
 body { margin: 0; background: #fff; color: #222; font: 16px "DejaVu Sans" }
@@ -25,7 +26,7 @@ body { margin: 0; background: #fff; color: #222; font: 16px "DejaVu Sans" }
 
 def order(cases: dict[str, tuple[str, str]]) -> FilmOrder:
     """Return a page that shows all cases beside each other."""
-    html, size = side_by_side((content for content, _ in cases.values()), **CELL)
+    html, size = side_by_side((content for content, _ in cases.values()), CELL)
     rules = "".join(f"#s{n} {{ {rules} }}\n" for n, (_, rules) in enumerate(cases.values()))
     return FilmOrder(
         html=STYLE % (rules, html),
@@ -41,7 +42,7 @@ def differing(cases: dict[str, tuple[str, str]], browser: Browser) -> dict[str, 
     """Return the worst spot of each case that differs from what Chromium draws."""
     worst = dict.fromkeys(cases, 0.0)
     for composed, filmed in frames_both_ways(order(cases), browser, every=2):
-        for name, cell in zip(cases, cut(composed, filmed, **CELL), strict=False):
+        for name, cell in zip(cases, cut(composed, filmed, CELL), strict=False):
             worst[name] = max(worst[name], worst_spot(*cell))
     return {name: spot for name, spot in worst.items() if spot >= MAX_SPOT}
 

@@ -15,8 +15,8 @@ from framekiln.engine.composed.drawing_page import open_drawing_page
 from framekiln.engine.composed.errors import NotComposable
 from framekiln.engine.composed.renderer import FRAMES_REDRAWN, raise_if_better_filmed
 from framekiln.engine.film_order import FilmOrder, PageMethod
-from framekiln.engine.page.renderer import open_page_renderer
-from tests.support.composed_pages import likenesses
+from framekiln.engine.film_plan import FilmPlan
+from tests.support.composed_pages import likenesses, plan_of, sized_film
 from tests.support.golden import FOLDER, GoldenComposition
 from tests.support.local_assets import LocalAssets
 from tests.support.stock_media import stock_makers
@@ -56,7 +56,7 @@ def order(html: str, method: PageMethod = PageMethod.COMPOSED) -> FilmOrder:
 
 
 def test_colours_sizes_shadows_and_drawings_that_change(browser: Browser) -> None:
-    found = list(likenesses(order(PAGE), browser, every=1))
+    found = list(likenesses(order(PAGE), browser, every=2))
     assert min(each.ssim for each in found) >= 0.99
     assert all(each.is_close for each in found)
 
@@ -65,9 +65,8 @@ def test_colours_sizes_shadows_and_drawings_that_change(browser: Browser) -> Non
 def test_goldens_with_changing_parts_look_the_same_composed_and_filmed(
     browser: Browser, stock: LocalAssets, name: str
 ) -> None:
-    golden = GoldenComposition(FOLDER / name)
-    film = FilmOrder(golden.html, assets=stock)
-    found = list(likenesses(film, browser, every=golden.frames_in(ms=300)))
+    film, every = sized_film(GoldenComposition(FOLDER / name), stock)
+    found = list(likenesses(film, browser, every=every))
     assert min(each.ssim for each in found) >= 0.99
     assert float(np.mean([each.ssim for each in found])) >= 0.995
     assert all(each.is_close for each in found)
@@ -78,14 +77,21 @@ EDGES = PAGE.replace("</style>", "main { margin: 3.5px; height: 60.3px; backgrou
 BARE = EDGES.replace("background: #123", "")
 
 
+@pytest.fixture(scope="module")
+def plan(browser: Browser) -> FilmPlan:
+    """The plan of every page of this length that says nothing about itself."""
+    return plan_of(order("<p>A"), browser)
+
+
 @pytest.mark.parametrize("html", [PAGE, EDGES + "<main></main>", BARE + "<main></main>"])
-def test_what_is_read_from_memory_is_what_a_screenshot_shows(browser: Browser, html: str) -> None:
+def test_what_is_read_from_memory_is_what_a_screenshot_shows(
+    browser: Browser, plan: FilmPlan, html: str
+) -> None:
     film = order(html)
     shots = replace(film, grabbing=GrabMethod.SCREENSHOT)
     with (
-        open_page_renderer(film, browser, FILM_LIMITS) as filmed,
-        open_drawing_page(film, browser, filmed.plan, FILM_LIMITS) as read,
-        open_drawing_page(shots, browser, filmed.plan, FILM_LIMITS) as shot,
+        open_drawing_page(film, browser, plan, FILM_LIMITS) as read,
+        open_drawing_page(shots, browser, plan, FILM_LIMITS) as shot,
     ):
         assert read._compared.is_in_memory
         redrawn = [layer.number for layer in read.layers.redrawn]
@@ -110,22 +116,19 @@ SHIFTED = """<style>p { animation: grow 1s both } @keyframes grow { from { font-
   </style><p>Larger</p><b>Pushed</b>"""
 
 
-def test_a_part_that_moves_others_is_filmed(browser: Browser) -> None:
-    film = order(SHIFTED)
+def test_a_part_that_moves_others_is_filmed(browser: Browser, plan: FilmPlan) -> None:
     with (
-        open_page_renderer(film, browser, FILM_LIMITS) as filmed,
         pytest.raises(NotComposable, match="its place in the layout changes"),
-        open_drawing_page(film, browser, filmed.plan, FILM_LIMITS) as page,
+        open_drawing_page(order(SHIFTED), browser, plan, FILM_LIMITS) as page,
     ):
         page.states(0, FRAMES)
 
 
-def test_a_film_that_is_mostly_redrawn_is_composed_only_if_asked(browser: Browser) -> None:
+def test_a_film_that_is_mostly_redrawn_is_composed_only_if_asked(
+    browser: Browser, plan: FilmPlan
+) -> None:
     film = order(PAGE.replace(".3s .5s", "2s"))
-    with (
-        open_page_renderer(film, browser, FILM_LIMITS) as filmed,
-        open_drawing_page(film, browser, filmed.plan, FILM_LIMITS) as page,
-    ):
+    with open_drawing_page(film, browser, plan, FILM_LIMITS) as page:
         composer = FrameComposer(page)
         states = composer.read(0, FRAMES)
         with pytest.raises(NotComposable, match=FRAMES_REDRAWN):

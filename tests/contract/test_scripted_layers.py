@@ -1,5 +1,6 @@
 """Pages whose scripts run in each frame are composed if what they change can be repeated."""
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,8 +13,7 @@ from framekiln.engine.composed.errors import NotComposable
 from framekiln.engine.film import make_film
 from framekiln.engine.film_order import FilmOrder, PageMethod
 from framekiln.engine.film_plan import FilmPlan
-from framekiln.engine.page.renderer import open_page_renderer
-from tests.support.composed_pages import likenesses
+from tests.support.composed_pages import likenesses, plan_of, sized_film
 from tests.support.golden import FOLDER, GoldenComposition
 from tests.support.libraries import module_makers
 from tests.support.local_assets import LocalAssets
@@ -61,7 +61,7 @@ def order(html: str, method: PageMethod = PageMethod.COMPOSED, ms: int = 2000) -
 
 
 def test_frames_of_scripts_look_as_in_chromium(browser: Browser) -> None:
-    found = list(likenesses(order(PAGE), browser, every=1))
+    found = list(likenesses(order(PAGE), browser, every=2))
     assert min(each.ssim for each in found) >= 0.98
     assert float(np.mean([each.ssim for each in found])) >= 0.995
     assert all(each.is_close for each in found)
@@ -71,9 +71,10 @@ def test_a_film_of_scripts_shows_what_is_filmed(browser: Browser, tmp_path: Path
     pictures = {}
     for method in (PageMethod.COMPOSED, PageMethod.FILMED):
         path = tmp_path / f"{method.value}.mp4"
-        made = make_film(order(PAGE, method), browser, path, limits=FILM_LIMITS)
+        film = replace(order(PAGE, method), fps=Fraction(20))
+        made = make_film(film, browser, path, limits=FILM_LIMITS)
         is_composed = method is PageMethod.COMPOSED
-        assert made.record.composed_frames == (60 if is_composed else 0), made.record
+        assert made.record.composed_frames == (40 if is_composed else 0), made.record
         pictures[method] = [frame.rgb for frame in decode_frames(path)]
     for composed, filmed in zip(*pictures.values(), strict=True):
         assert ssim(composed, filmed) >= 0.97
@@ -84,8 +85,8 @@ def test_goldens_with_scripts_look_the_same_composed_and_filmed(
     browser: Browser, tmp_path: Path, name: str
 ) -> None:
     assets = LocalAssets(tmp_path, stock_makers() | module_makers())
-    film = FilmOrder(GoldenComposition(FOLDER / name).html, assets=assets)
-    found = list(likenesses(film, browser, every=10))
+    film, every = sized_film(GoldenComposition(FOLDER / name), assets)
+    found = list(likenesses(film, browser, every=every))
     assert min(each.ssim for each in found) >= 0.99
     assert all(each.is_close for each in found)
 
@@ -113,8 +114,7 @@ def scripted(script: str) -> FilmOrder:
 
 @pytest.fixture(scope="module")
 def plan(browser: Browser) -> FilmPlan:
-    with open_page_renderer(scripted("n++"), browser, FILM_LIMITS) as filmed:
-        return filmed.plan
+    return plan_of(scripted("n++"), browser)
 
 
 @pytest.mark.parametrize("script", OBSTACLES)

@@ -9,6 +9,7 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.page import FrameSize
 from framekiln.compositor.picture import Picture
+from framekiln.engine.assets import Assets
 from framekiln.engine.composed.composer import FrameComposer, page_scene
 from framekiln.engine.composed.drawing_page import open_drawing_page
 from framekiln.engine.composed.proof import Likeness, compare
@@ -16,6 +17,7 @@ from framekiln.engine.film_order import FilmOrder
 from framekiln.engine.film_plan import FilmPlan
 from framekiln.engine.page.renderer import open_page_renderer
 from framekiln.pixels.conversion import Planes, bgra_to_yuv420
+from tests.support.golden import GoldenComposition
 from tests.support.timeouts import FILM_LIMITS
 
 _SPOT_PX: Final = 4
@@ -48,9 +50,7 @@ def frames_both_ways(
             yield scene.picture, pixels
 
 
-def side_by_side(
-    contents: Iterable[str], *, width_px: int, height_px: int
-) -> tuple[str, FrameSize]:
+def side_by_side(contents: Iterable[str], cell: FrameSize) -> tuple[str, FrameSize]:
     """Return HTML that shows contents in cells of this size, and the size of all: `cut` cuts it.
 
     Opening a page takes longer than comparing many cells of it.
@@ -58,22 +58,21 @@ def side_by_side(
     html, number = "", -1
     for number, content in enumerate(contents):
         row, column = divmod(number, _COLUMNS)
-        place = f"left: {column * width_px}px; top: {row * height_px}px"
-        size = f"width: {width_px}px; height: {height_px}px"
+        place = f"left: {column * cell.width_px}px; top: {row * cell.height_px}px"
+        size = f"width: {cell.width_px}px; height: {cell.height_px}px"
         html += f'<section id="s{number}" style="position: absolute; {place}; {size}">{content}'
         html += "</section>"
     rows = number // _COLUMNS + 1
-    return html, FrameSize(_COLUMNS * width_px, rows * height_px)
+    return html, FrameSize(_COLUMNS * cell.width_px, rows * cell.height_px)
 
 
-def cut(
-    composed: Picture, filmed: Pixels, *, width_px: int, height_px: int
-) -> Iterator[tuple[Picture, Pixels]]:
+def cut(composed: Picture, filmed: Pixels, cell: FrameSize) -> Iterator[tuple[Picture, Pixels]]:
     """Yield the cells of a frame, in the order of their contents."""
-    for top in range(0, filmed.shape[0], height_px):
-        for left in range(0, filmed.shape[1], width_px):
-            whole = np.s_[top : top + height_px, left : left + width_px]
-            half = np.s_[top // 2 : (top + height_px) // 2, left // 2 : (left + width_px) // 2]
+    width, height = cell.width_px, cell.height_px
+    for top in range(0, filmed.shape[0], height):
+        for left in range(0, filmed.shape[1], width):
+            whole = np.s_[top : top + height, left : left + width]
+            half = np.s_[top // 2 : (top + height) // 2, left // 2 : (left + width) // 2]
             planes = (composed.y[whole], composed.u[half], composed.v[half])
             yield Picture(*map(np.ascontiguousarray, planes)), np.ascontiguousarray(filmed[whole])
 
@@ -92,3 +91,13 @@ def plan_of(film: FilmOrder, browser: Browser) -> FilmPlan:
     """Return the plan of a page: that of each page which says as much about itself."""
     with open_page_renderer(film, browser, FILM_LIMITS) as filmed:
         return filmed.plan
+
+
+def sized_film(golden: GoldenComposition, assets: Assets) -> tuple[FilmOrder, int]:
+    """Return a film of a golden page, and the distance of a dozen frames of it to compare.
+
+    In a window of its own size, a page is opened once instead of twice.
+    """
+    said = golden.expected
+    film = FilmOrder(golden.html, said.width_px, said.height_px, assets=assets)
+    return film, golden.frames_in(ms=said.duration_ms // 12)
