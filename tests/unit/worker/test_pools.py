@@ -53,7 +53,7 @@ def test_prefetch_jobs_and_downloads_have_pools_of_their_own() -> None:
     ]
 
 
-def test_whoever_makes_films_also_downloads_their_sources_once() -> None:
+def test_workers_that_make_films_download_their_sources_in_one_pool() -> None:
     sources = WorkerPool(("sources",), 33, reserved=8)
     assert worker_pools(["render"], concurrency=2, slots=2) == [
         WorkerPool(("render",), 2, reserved=1),
