@@ -14,9 +14,7 @@ def media_handlers(services: Services, sandbox: WarmSandbox) -> dict[str, Handle
     work, blobs, new_blobs = services.render_worker, services.blobs, services.new_blobs
     cache = render_cache(services)
     return {
-        MIX_SOUND: MixSound(
-            work, blobs, new_blobs, render_sources(services), cache, services.jobs
-        ),
+        MIX_SOUND: MixSound(work, blobs, new_blobs, render_sources(services), cache, services.jobs),
         JOIN_RENDER: JoinRender(work, blobs, new_blobs, sandbox),
     }
 
