@@ -101,7 +101,9 @@ export class Bridge implements Waiting {
       // It gets a frame's number and can show that frame directly.
       isDeclarative: true,
       mixesSound: true,
-      warnings: this.info?.problem ? [`getRenderInfo: ${this.info.problem}`] : [],
+      warnings: this.info?.problem
+        ? [{ code: "render_info", text: `getRenderInfo: ${this.info.problem}` }]
+        : [],
     };
   }
 

@@ -33,6 +33,12 @@ export interface PlannedMedia {
   readonly hasPicture: boolean;
 }
 
+/** The codes are those of `engine/film_plan.py`. */
+export interface PlanWarning {
+  readonly code: "size_unknown" | "unknown_target" | "no_duration" | "render_info";
+  readonly text: string;
+}
+
 export interface Plan {
   readonly kind: "composition" | "page";
   readonly widthPx: number | null;
@@ -41,9 +47,7 @@ export interface Plan {
   readonly durationMs: number | null;
   readonly media: readonly PlannedMedia[];
   readonly isDeclarative: boolean;
-  readonly warnings: readonly string[];
-  /** Those about times, which may be why it has no length. */
-  readonly timeWarnings?: readonly string[];
+  readonly warnings: readonly PlanWarning[];
   /** Whether the page mixes its sound itself, and delivers it with the last frame. */
   readonly mixesSound?: boolean;
 }
@@ -61,16 +65,19 @@ export function makePlan(natives: NativeMedia | null, isScripted: boolean): Plan
   const root = timeTree.all().find(({ element }) => element instanceof TimegroupElement) ?? null;
   const facts = root === null ? pageFacts(natives) : compositionFacts(root);
   const endMs = facts.durationMs ?? Number.POSITIVE_INFINITY;
-  const timeWarnings = timeTree
-    .allWarnings()
-    .map(({ element, message }) => `${selectorOf(element)} ${message}`);
   return {
     kind: root === null ? "page" : "composition",
     ...facts,
     media: plannedMedia(natives, endMs),
     isDeclarative: !isScripted && natives?.isScripted !== true && !drawsByScript(),
-    warnings: [...(sizeWarning === "" ? [] : [sizeWarning]), ...missingTargets(), ...timeWarnings],
-    timeWarnings,
+    warnings: [
+      ...(sizeWarning === "" ? [] : [{ code: "size_unknown" as const, text: sizeWarning }]),
+      ...missingTargets().map((text) => ({ code: "unknown_target" as const, text })),
+      ...timeTree.allWarnings().map(({ element, message }) => ({
+        code: "no_duration" as const,
+        text: `${selectorOf(element)} ${message}`,
+      })),
+    ],
   };
 }
 

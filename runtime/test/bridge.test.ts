@@ -77,7 +77,7 @@ it("falls back on the root when the page cannot say", async () => {
   assert.deepEqual(bridge.pending(), []);
   const { widthPx, heightPx, fps, durationMs, warnings } = bridge.plan();
   assert.deepEqual([widthPx, heightPx, fps, durationMs], [320, 180, 25, 900]);
-  assert.deepEqual(warnings, ["getRenderInfo: no media"]);
+  assert.deepEqual(warnings, [{ code: "render_info", text: "getRenderInfo: no media" }]);
 });
 
 it("is initialized when the page confirms it after the call, not before", () => {

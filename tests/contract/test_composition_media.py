@@ -145,9 +145,10 @@ def test_a_target_that_is_not_there_is_a_warning(browser: Browser) -> None:
     script = '<script type="application/json" id="c">{"segments": []}</script>'
     content = captions + script + '<ef-surface target="gone"></ef-surface>'
     with load_composition(browser, group(content)) as film:
-        assert film.facts.plan["warnings"] == [
-            'ef-captions target="lost": there is no element with that id',
-            'ef-surface target="gone": there is no element with that id',
+        found = [(each["code"], each["text"]) for each in film.facts.plan["warnings"]]
+        assert found == [
+            ("unknown_target", 'ef-captions target="lost": there is no element with that id'),
+            ("unknown_target", 'ef-surface target="gone": there is no element with that id'),
         ]
 
 

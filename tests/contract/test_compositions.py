@@ -284,7 +284,8 @@ def test_a_child_of_a_sequence_without_duration_causes_a_warning(browser: Browse
     with load_composition(browser, html) as film:
         assert film.facts.duration_ms == 1000
         (warning,) = film.facts.plan["warnings"]
-        assert warning.startswith("ef-timegroup#empty has no length of its own")
+        assert warning["code"] == "no_duration"
+        assert warning["text"].startswith("ef-timegroup#empty has no length of its own")
 
 
 def test_player_elements_have_no_box_and_controls_are_hidden(browser: Browser) -> None:

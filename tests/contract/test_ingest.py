@@ -282,6 +282,7 @@ async def test_a_render_that_fails_keeps_its_warnings(app: AppHarness) -> None:
     element, script = info["warnings"]
     assert element.endswith("did you mean <ef-text>?")
     assert script.startswith(f"the script {cdn} did not run: ")
+    assert info["warning_codes"] == ["unknown_element", "script_failed"]
 
 
 @pytest.mark.spec("4.3", "7")
@@ -403,3 +404,4 @@ async def test_repeated_requests_of_a_page_reach_the_server_once(
     late, missing = info["warnings"]
     assert late.startswith(f"a script requested {url} after frame 0")
     assert missing.startswith(f"{url} could not be used")
+    assert info["warning_codes"] == ["late_request", "source_unusable"]

@@ -97,6 +97,7 @@ class TestDrawnByChromium:
         default = {"type": "text", "text": {"text": "B"}}
         with open_layer_film(config_of(missing, default), browser, assets) as film:
             (warning,) = film.renderer.warnings()
+            assert film.renderer.take_record().warning_codes == {warning: "font_missing"}
         assert warning.startswith("the font Nowhere Sans is not installed, ")
         assert "name its file in fonts of the config" in warning
 

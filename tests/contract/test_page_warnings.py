@@ -20,6 +20,7 @@ from framekiln.engine.page.renderer import PageRenderer, open_page_renderer
 from framekiln.engine.site import Site, SiteAssets
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.fetch import FetchFailed, FetchFailedPermanently
+from framekiln.kit.warning_text import codes_by_text
 from tests.support.timeouts import FILM_LIMITS
 
 CDN = "https://cdn.example/gsap.min.js"
@@ -103,6 +104,8 @@ def test_a_failure_keeps_all_warnings_that_came_before_it(opened: Open) -> None:
         " did you mean <ef-text>?",
         "the page wrote to its console: no Object TypeError: colour",
     )
+    codes = codes_by_text(raised.value.warnings)
+    assert list(codes.values()) == ["unknown_element", "console_error"]
 
 
 def test_console_errors_are_bounded_in_number_and_length(opened: Open) -> None:
@@ -215,6 +218,8 @@ def test_an_unknown_name_is_a_warning_with_a_suggestion(opened: Open) -> None:
             "ef-captions: there is no attribute split, so it has no effect",
             'ef-text#t: split="chars" is none of word, char, line; did you mean char?',
         )
+        codes = list(codes_by_text(stage.warnings()).values())
+    assert codes == ["unknown_element", *["unknown_attribute"] * 3, "unknown_value"]
 
 
 UNREAD_VALUES = """<ef-timegroup duration="1s" fps="fast">

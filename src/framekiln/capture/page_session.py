@@ -28,6 +28,7 @@ from framekiln.capture.page_scripts import (
     thrown_message,
 )
 from framekiln.kit.errors import FramekilnError
+from framekiln.kit.warning_text import WarningText
 
 _MAX_REPORTED_ERRORS = 20
 _MAX_CONSOLE_ENTRIES = 200
@@ -131,8 +132,14 @@ class PageSession:
 
     def reported_problems(self) -> tuple[str, ...]:
         """Return unhandled rejections and errors on the console, without duplicates."""
-        written = (f"the page wrote to its console: {text}" for text in self._console_errors)
-        return (*dict.fromkeys(self._rejections.values()), *written)
+        rejected = dict.fromkeys(self._rejections.values())
+        return (
+            *(WarningText("promise_rejected", text) for text in rejected),
+            *(
+                WarningText("console_error", f"the page wrote to its console: {text}")
+                for text in self._console_errors
+            ),
+        )
 
     def console(self) -> tuple[ConsoleEntry, ...]:
         """Return the last lines that scripts wrote to their console."""

@@ -27,6 +27,12 @@ from framekiln.engine.film_order import (
     FilmOrder,
 )
 from framekiln.kit.errors import InvalidInput
+from framekiln.kit.warning_text import (
+    WarningText,
+    codes_by_text,
+    warnings_as_json,
+    warnings_from_json,
+)
 from framekiln.media.audio.mix_settings import (
     NO_MASTERING,
     STANDARD_AUDIO,
@@ -95,7 +101,7 @@ class FilmPlan:
             "fps": str(self.timeline.fps),
             "frame_count": self.timeline.frame_count,
             "sounds": [_clip_as_json(clip) for clip in self.audio_clips],
-            "warnings": list(self.warnings),
+            **warnings_as_json(self.warnings),
             "findings": dict(self.findings),
             "has_page_sound": self.has_page_audio,
             "mastering": asdict(self.mastering),
@@ -112,7 +118,7 @@ class FilmPlan:
             size=FrameSize(value["width_px"], value["height_px"]),
             timeline=Timeline(fps=Fraction(value["fps"]), frame_count=value["frame_count"]),
             audio_clips=tuple(_clip_from_json(clip) for clip in value["sounds"]),
-            warnings=tuple(value["warnings"]),
+            warnings=warnings_from_json(value),
             findings=value.get("findings", {}),
             has_page_audio=value.get("has_page_sound", False),
             mastering=Mastering(**value.get("mastering", {})),
@@ -150,6 +156,8 @@ class CaptureRecord:
     captured_frames: int
     """Frames whose pixels were captured; all others repeat the one before."""
     warnings: tuple[str, ...]
+    warning_codes: Mapping[str, str] = field(init=False)
+    """The codes of warnings, by their text."""
     missing_confinement: tuple[str, ...] = ()
     """What pages and media lacked to be confined; only where that is allowed."""
     composed_frames: int = 0
@@ -160,6 +168,10 @@ class CaptureRecord:
     """Whether the last slice was filmed because composed frames did not look like Chromium's."""
     whole_reason: str | None = None
     """Why any change of a page makes all its slices anew; only where slices are reused."""
+
+    def __post_init__(self) -> None:
+        """Derive the codes."""
+        object.__setattr__(self, "warning_codes", codes_by_text(self.warnings))
 
 
 def _clip_as_json(clip: PageAudioClip | LayerAudioClip) -> dict[str, Any]:
@@ -188,14 +200,19 @@ def plan_page_film(order: FilmOrder, facts: PageFacts) -> FilmPlan:
         size=size,
         timeline=Timeline.lasting(Fraction(duration_ms), fps),
         audio_clips=audible_clips(facts.plan.get("media", ()), film_ms=float(duration_ms)),
-        warnings=(*warnings, *(str(warning) for warning in facts.plan.get("warnings", ()))),
+        warnings=(*warnings, *map(_page_warning, facts.plan.get("warnings", ()))),
         has_page_audio=bool(facts.plan.get("mixesSound", False)),
         sound_settings=PRESET_SETTINGS[order.preset].audio(film_container(order.container).audio),
     )
 
 
 def _length_unknown(facts: PageFacts) -> LengthUnknown:
-    causes = [str(each)[:_MAX_CAUSE_CHARACTERS] for each in facts.plan.get("timeWarnings", ())]
+    warnings = map(_page_warning, facts.plan.get("warnings", ()))
+    causes = [
+        str(each)[:_MAX_CAUSE_CHARACTERS]
+        for each in warnings
+        if isinstance(each, WarningText) and each.code == "no_duration"
+    ]
     if causes:
         return LengthUnknown(f"the composition has no length: {'; '.join(causes[:_MAX_CAUSES])}")
     return LengthUnknown(
@@ -203,6 +220,17 @@ def _length_unknown(facts: PageFacts) -> LengthUnknown:
         " data-duration-ms nor a finite animation; give duration_ms, or write"
         ' duration="5s" on the outermost ef-timegroup, or data-duration-ms="5000" on <html>'
     )
+
+
+_PAGE_CODES: Final = {"size_unknown", "unknown_target", "no_duration", "render_info"}
+
+
+def _page_warning(found: object) -> str:
+    """Return what the runtime found while it planned the page, which may have changed it."""
+    if not isinstance(found, Mapping):
+        return str(found)
+    code, text = found.get("code"), str(found.get("text", ""))
+    return WarningText(code, text) if code in _PAGE_CODES else text
 
 
 def even_size(width_px: float, height_px: float) -> tuple[FrameSize, tuple[str, ...]]:
@@ -215,7 +243,7 @@ def even_size(width_px: float, height_px: float) -> tuple[FrameSize, tuple[str, 
         f"size {width_px:g}x{height_px:g} of the composition was rounded up to"
         f" {size.width_px}x{size.height_px}: films need even sides"
     )
-    return size, (message,)
+    return size, (WarningText("adjusted", message),)
 
 
 def _whole_size(width_px: float, height_px: float) -> FrameSize:

@@ -1,4 +1,4 @@
-"""Errors for missing sources: which element misses which source, and why."""
+"""Errors and warnings about missing sources: which element misses which source, and why."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,6 +11,7 @@ from framekiln.engine.assets import FILE_ID, TRANSCRIPTION_OF
 from framekiln.engine.site import Site
 from framekiln.kit.content_version import SourceChanged
 from framekiln.kit.errors import CompositionFailed, FramekilnError, RemoteFailed
+from framekiln.kit.warning_text import WarningText
 
 FetchErrors = Mapping[str, FramekilnError]
 """The error of each URL that could not be fetched."""
@@ -86,3 +87,19 @@ def _missing(message: str, reason: FramekilnError) -> FramekilnError:
     if isinstance(reason, CompositionFailed | SourceChanged):
         return type(reason)(message)
     return AssetUnavailable(message) if reason.retryable else AssetMissing(message)
+
+
+def unusable_source_warning(url: str, error: FramekilnError) -> str:
+    """Return the warning about a source that fails no element, such as a background."""
+    shown = url[:_SHOWN_URL_CHARACTERS]
+    return WarningText("source_unusable", f"{shown} could not be used: {error.message}")
+
+
+def lost_transparency_warning(url: str) -> str:
+    """Return the warning about a transparent video in an external runtime."""
+    return WarningText(
+        "transparency_lost",
+        f"{url[:_SHOWN_URL_CHARACTERS]} is transparent, but a page that brings its own runtime gets"
+        " it as H.264, with black behind: play it with the built-in elements, which keep"
+        " transparency",
+    )

@@ -21,6 +21,7 @@ from framekiln.kit.canonical_json import sha256_digest
 from framekiln.kit.clock import Clock
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.ids import OrganizationId, new_uuid
+from framekiln.kit.warning_text import warnings_as_json
 from framekiln.renders import part_cache_store
 from framekiln.renders.model import (
     CopiedParts,
@@ -274,7 +275,7 @@ def film_digest(
 
 
 def _unrendered_record(plan: FilmPlan) -> dict[str, Any]:
-    return {"captured_frames": 0, "composed_frames": 0, "warnings": list(plan.warnings)}
+    return {"captured_frames": 0, "composed_frames": 0, **warnings_as_json(plan.warnings)}
 
 
 def _copied_record(record: dict[str, Any], plan: FilmPlan, digest: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from uuid import UUID
 from framekiln.engine.film_plan import DEFAULT_SLICE_MS, FilmSlice
 from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId, RenderId
+from framekiln.kit.warning_text import UNKNOWN_CODE, WarningText, codes_by_text, warnings_from_json
 from framekiln.renders.output import MP4, OutputFormat, container_of
 from framekiln.storage.keys import NewKey, TrackedKey, new_key
 
@@ -152,10 +153,20 @@ class Render:
     @property
     def warnings(self) -> list[str]:
         """Warnings for its owner: about the request, and about the result or the failure."""
-        noticed = self.result.record.get("warnings", ()) if self.result else ()
+        requested = (WarningText("unknown_field", each) for each in self.request.warnings)
+        return [*requested, *self._noticed]
+
+    @property
+    def warning_codes(self) -> list[str]:
+        """The codes of the warnings, in their order."""
+        codes = codes_by_text(self.warnings)
+        return [codes.get(each, UNKNOWN_CODE) for each in self.warnings]
+
+    @property
+    def _noticed(self) -> tuple[str, ...]:
         if self.failure is not None:
-            noticed = self.failure.warnings
-        return [*self.request.warnings, *noticed]
+            return self.failure.warnings
+        return warnings_from_json(self.result.record if self.result else None)
 
     @property
     def missing_confinement(self) -> list[str]:

@@ -15,6 +15,7 @@ from framekiln.jobs.failures import Failure
 from framekiln.jobs.model import NewJob
 from framekiln.jobs.queue import DEFER_JOBS, job_rows
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
+from framekiln.kit.warning_text import warnings_as_json, warnings_from_json
 from framekiln.renders.model import (
     Render,
     RenderProgress,
@@ -338,7 +339,7 @@ async def fail(
             "now": now,
             "code": failure.code,
             "message": failure.message,
-            "record": Jsonb({"warnings": list(failure.warnings)}),
+            "record": Jsonb(warnings_as_json(failure.warnings)),
         },
     )
     return cursor.rowcount == 1
@@ -395,5 +396,4 @@ def _result(row: Row) -> RenderResult | None:
 def _failure(row: Row) -> Failure | None:
     if row["error_code"] is None:
         return None
-    warnings = (row["record"] or {}).get("warnings", ())
-    return Failure(row["error_code"], row["error_message"], tuple(warnings))
+    return Failure(row["error_code"], row["error_message"], warnings_from_json(row["record"]))

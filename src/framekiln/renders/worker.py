@@ -23,6 +23,7 @@ from framekiln.jobs.progress import ProgressReporter, WorkUnwanted, run_while_wa
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import RenderId
+from framekiln.kit.warning_text import warnings_from_json
 from framekiln.quotas.model import Quota, QuotaExceeded
 from framekiln.quotas.service import Quotas
 from framekiln.renders import slice_store, store
@@ -281,7 +282,7 @@ class RenderWorker:
     async def fail(self, render_id: RenderId, failure: Failure) -> bool:
         """Mark a render failed; False when it has already ended."""
         async with self._locked(render_id) as (connection, render):
-            planned = render.plan["warnings"] if render and render.plan else ()
+            planned = warnings_from_json(render.plan if render else None)
             warnings = tuple(dict.fromkeys((*planned, *failure.warnings)))
             return await self._fail(connection, render_id, replace(failure, warnings=warnings))
 

@@ -73,6 +73,7 @@ async def test_info_has_the_requested_options_before_the_render(idle_app: AppHar
         "failed_at": None,
         "download_url": None,
         "error": None,
+        "warning_codes": [],
         "missing_confinement": [],
         "destinations": [],
     }
@@ -136,6 +137,7 @@ async def test_fields_without_effect_are_warnings_of_the_render(idle_app: AppHar
     assert (answer.status_code, answer.json()["warnings"]) == (201, expected)
     info = await idle_app.info(answer.json()["id"])
     assert info["warnings"] == expected
+    assert info["warning_codes"] == ["unknown_field"] * 3
 
 
 @pytest.mark.parametrize(

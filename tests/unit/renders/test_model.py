@@ -11,6 +11,7 @@ from framekiln.engine.audio_clips import PageAudioClip
 from framekiln.engine.film_plan import FilmPlan
 from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import OrganizationId, RenderId, new_uuid
+from framekiln.kit.warning_text import WarningText
 from framekiln.media.film_containers import FILM_CONTAINERS
 from framekiln.media.images.stills import JpegFormat, PngFormat, WebpFormat
 from framekiln.renders.model import (
@@ -120,12 +121,14 @@ def test_the_stored_form_of_a_plan_is_fixed() -> None:
     """Workers of the previous version read it while a deployment is under way."""
     timeline = Timeline(Fraction(30000, 1001), 27)
     clip = PageAudioClip("ef-audio", None, "f", 0, 900, 100, 0.8, gains=((0, 1.0),))
-    plan = FilmPlan(FrameSize(322, 182), timeline, (clip,), ("rounded",), has_page_audio=True)
+    rounded = WarningText("adjusted", "rounded")
+    plan = FilmPlan(FrameSize(322, 182), timeline, (clip,), (rounded,), has_page_audio=True)
     assert json.dumps(plan.as_json()) == (
         '{"width_px": 322, "height_px": 182, "fps": "30000/1001", "frame_count": 27, "sounds":'
         ' [{"element": "ef-audio", "src": null, "file_id": "f", "start_ms": 0, "end_ms": 900,'
         ' "source_in_ms": 100, "gain": 0.8, "speed": 1.0, "keeps_pitch": true,'
-        ' "gains": [[0, 1.0]]}], "warnings": ["rounded"], "findings": {}, "has_page_sound": true,'
+        ' "gains": [[0, 1.0]]}], "warnings": ["rounded"], "warning_codes": {"rounded": "adjusted"},'
+        ' "findings": {}, "has_page_sound": true,'
         ' "mastering": {"target_lufs": null, "has_limiter": true, "is_true_peak": false},'
         ' "sound_coding": "AAC", "sound_bits_per_s": 192000, "sound_digest": null,'
         ' "sound_sources": {}}'

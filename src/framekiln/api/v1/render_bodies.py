@@ -214,6 +214,9 @@ class RenderInfo(CreatedRender):
     failed_at: Instant | None
     download_url: str | None
     error: RenderError | None
+    warning_codes: list[str] = Field(
+        description="The code of each of `warnings`, in the same order."
+    )
     missing_confinement: list[str] = Field(
         description="What was missing to confine pages and media when it was made; usually empty."
     )
@@ -229,6 +232,7 @@ class RenderInfo(CreatedRender):
         return cls(
             **summary,
             warnings=render.warnings,
+            warning_codes=render.warning_codes,
             missing_confinement=render.missing_confinement,
             destinations=destinations,
         )

@@ -11,6 +11,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from framekiln.api.v2.pages import ListLinks, ListMeta
+from framekiln.kit.warning_text import UNKNOWN_CODE, WarningText
 from framekiln.videos.failures import video_failure
 from framekiln.videos.model import Video
 from framekiln.videos.templates.model import TemplateSource, TemplateSummary, TemplateVersion
@@ -284,7 +285,7 @@ def _warnings(video: Video) -> list[dict[str, str]]:
     """Return what was noticed while reading the config, and then while making the film."""
     read = [dict(each) for each in video.record.warnings]
     findings = (video.render.plan or {}).get("findings", {})
-    return [*read, *(render_warning(str(each), findings) for each in video.render.warnings)]
+    return [*read, *(render_warning(each, findings) for each in video.render.warnings)]
 
 
 def render_warning(text: str, findings: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
@@ -296,4 +297,5 @@ def render_warning(text: str, findings: Mapping[str, Mapping[str, str]]) -> dict
         return dict(findings[text])
     found = _PATH_FIRST.fullmatch(text)
     path, message = ("", text) if found is None else found.groups()
-    return {"path": path, "code": "render", "message": message}
+    code = text.code if isinstance(text, WarningText) else UNKNOWN_CODE
+    return {"path": path, "code": code, "message": message}

@@ -15,6 +15,7 @@ from framekiln.engine.layers.geometry import is_in_place, is_static
 from framekiln.engine.layers.layer_effects import LayerPicture, apply_effects, effects_key
 from framekiln.engine.layers.painter import Painter, SourceImage, StillPainter, placeholder
 from framekiln.kit.errors import FramekilnError
+from framekiln.kit.warning_text import WarningText
 
 Warn = Callable[[str], None]
 
@@ -77,7 +78,8 @@ class DrawnLayer:
             value = self.layer.layer
             if error.retryable or value.on_error is OnError.FAIL:
                 raise layer_failure(value, error) if not error.retryable else error from error
-            self._warn(f"{value.path}: {value.prefix}{error.message}")
+            message = f"{value.path}: {value.prefix}{error.message}"
+            self._warn(WarningText("layer_failed", message))
             self._painter.close()
             is_replaced = value.on_error is OnError.PLACEHOLDER
             self._painter = StillPainter(placeholder()) if is_replaced else None

@@ -29,6 +29,7 @@ from framekiln.engine.layers.text_markup import BASE_CSS
 from framekiln.engine.page.host import PageHost
 from framekiln.engine.page.warnings import missing_font_warning
 from framekiln.kit.errors import CompositionFailed
+from framekiln.kit.warning_text import WarningText
 from framekiln.media.images.stills import decode_bgra
 
 _MAX_SIDE_PX: Final = 8192
@@ -123,7 +124,8 @@ class HtmlRasterizer:
 
 
 def _about_font(font: Mapping[str, Any]) -> str:
-    return missing_font_warning(font, "name its file in fonts of the config")
+    remedy = "name its file in fonts of the config"
+    return WarningText("font_missing", missing_font_warning(font, remedy))
 
 
 @dataclass(frozen=True)

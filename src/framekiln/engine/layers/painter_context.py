@@ -65,6 +65,7 @@ from framekiln.engine.layers.text_markup import (
 from framekiln.engine.missing_media import AssetMissing, AssetUnavailable
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.media_kind import MediaKind
+from framekiln.kit.warning_text import WarningText, reworded
 from framekiln.media.audio.source_samples import SourceSamples
 from framekiln.media.captions import caption_bytes, read_captions
 from framekiln.media.lottie_file import read_lottie
@@ -130,7 +131,9 @@ class PainterContext:
             self.browser,
             self.assets,
             self.limits,
-            warn=lambda warning: self.warnings.append(f"{value.path}: {warning}"),
+            warn=lambda warning: self.warnings.append(
+                reworded(warning, f"{value.path}: {warning}")
+            ),
             raw=self.raw,
         )
 
@@ -225,9 +228,8 @@ def draw_static_layers(film: ResolvedTimeline, palette: PainterContext) -> None:
     for (layer, _), drawn in zip(wanted, _draw(wanted, palette.rasterizer), strict=True):
         palette.drawings[layer.id] = drawn
         if drawn.overflows:
-            palette.warnings.append(
-                f"{layer.layer.path}: the text of {layer.layer.label} is larger than its box"
-            )
+            message = f"the text of {layer.layer.label} is larger than its box"
+            palette.warnings.append(WarningText("text_overflows", f"{layer.layer.path}: {message}"))
 
 
 def measured_sizes(palette: PainterContext) -> Mapping[str, PixelSize]:

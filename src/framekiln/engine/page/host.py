@@ -26,7 +26,11 @@ from framekiln.capture.network import (
 from framekiln.composition.document import Document
 from framekiln.engine.assets import FILE_ID, TRANSCRIPTION_OF, Assets, LocalAsset
 from framekiln.engine.errors import FilmTookTooLong
-from framekiln.engine.missing_media import missing_source_error
+from framekiln.engine.missing_media import (
+    lost_transparency_warning,
+    missing_source_error,
+    unusable_source_warning,
+)
 from framekiln.engine.page.animated_images import AnimatedImages
 from framekiln.engine.page.queries import (
     GRACE_MS,
@@ -222,12 +226,8 @@ class PageHost:
     def warnings_except(self, known: Collection[str]) -> tuple[str, ...]:
         """Return the warnings without those about known addresses."""
         others = ((url, error) for url, error in self.fetch_errors.items() if url not in known)
-        missing = (f"{url[:200]} could not be used: {error.message}" for url, error in others)
-        opaque = (
-            f"{url[:200]} is transparent, but a page that brings its own runtime gets it as H.264,"
-            " with black behind: play it with the built-in elements, which keep transparency"
-            for url in self._made_opaque
-        )
+        missing = (unusable_source_warning(url, error) for url, error in others)
+        opaque = map(lost_transparency_warning, self._made_opaque)
         return tuple(islice(chain(missing, opaque), _MAX_WARNINGS))
 
     @contextmanager

@@ -40,6 +40,7 @@ from framekiln.engine.page.external_runtime import initialize_bridge, open_page_
 from framekiln.engine.page.host import PageHost
 from framekiln.engine.page.warnings import PageWarnings
 from framekiln.engine.tracks import TimelineTrack, page_tracks
+from framekiln.kit.warning_text import WarningText
 from framekiln.media.audio.wav import write_wav
 from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
 from framekiln.media.film_containers import film_container
@@ -53,9 +54,10 @@ OnFrame = Callable[[int], None]
 _OPENINGS: Final = 3
 # A change that was not expected, and goes back to where it was, is noticed if frames are drawn.
 _MAX_REPEATED: Final = 16
-_SILENT_AUDIO_CONTEXT: Final = (
+_SILENT_AUDIO_CONTEXT: Final = WarningText(
+    "sound_left_out",
     "an AudioContext that was not expected is not heard: create it while the page loads, or write"
-    " AudioContext into the page or one of its scripts"
+    " AudioContext into the page or one of its scripts",
 )
 
 
@@ -243,7 +245,8 @@ class PageRenderer:
             if self.plan.has_page_audio or not self.page.script_sound.has_begun
             else (_SILENT_AUDIO_CONTEXT,)
         )
-        return (*self.page_warnings.collect(), *self.page.script_sound.warnings, *unheard)
+        sounds = (WarningText("sound_differs", each) for each in self.page.script_sound.warnings)
+        return (*self.page_warnings.collect(), *sounds, *unheard)
 
     def take_record(self) -> CaptureRecord:
         """Return how the frames since the last call were made."""

@@ -25,6 +25,7 @@ from framekiln.engine.missing_media import missing_source_of
 from framekiln.engine.page.host import PageHost
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.suggestions import did_you_mean, nearest_name
+from framekiln.kit.warning_text import WarningText, reworded
 
 Json = Mapping[str, Any]
 
@@ -83,7 +84,7 @@ class PageWarnings:
             *map(_about_element, self._mistakes["elements"]),
             *map(_about_attribute, self._mistakes["attributes"]),
             *map(_about_font, self._mistakes["fonts"]),
-            *map(self._about_script, scripts),
+            *(WarningText("script_failed", self._about_script(each)) for each in scripts),
             *map(_about_frame, self._mistakes["soundingFrames"]),
             *_about_late_requests(self.network.late),
             *self._host.warnings_except(named),
@@ -154,20 +155,23 @@ class PageWarnings:
     def _refusals(self, named: set[str]) -> Iterable[str]:
         beside = (url for url in self.network.refused if url not in self._host.fetch_errors)
         for url in [url for url in beside if url not in named][:_MAX_REFUSALS]:
-            yield f"request refused: {url}: {self._host.refusal(url)}"
+            reason = self._host.refusal(url)
+            yield WarningText("request_refused", f"request refused: {url}: {reason}")
 
 
 def _printable(text: str) -> str:
     """Return the printable part of a text, which the page may have chosen."""
-    return "".join(each if each.isprintable() else " " for each in text[:_MAX_TEXT_CHARS])
+    shown = (each if each.isprintable() else " " for each in text[:_MAX_TEXT_CHARS])
+    return reworded(text, "".join(shown))
 
 
 def _about_element(unknown: Json) -> str:
     near = nearest_name(unknown["name"], unknown["known"])
     hint = f"; did you mean <{near}>?" if near else ""
-    return (
+    return WarningText(
+        "unknown_element",
         f"{unknown['element']}: there is no element <{unknown['name']}>, so it is drawn like a"
-        f" <span>{hint}"
+        f" <span>{hint}",
     )
 
 
@@ -176,33 +180,37 @@ def _about_attribute(unknown: Json) -> str:
     question = did_you_mean(said, unknown["known"])
     hint = f"; {question}" if question else ""
     if unknown["value"] is None:
-        return f"{unknown['element']}: there is no attribute {said}, so it has no effect{hint}"
+        message = f"there is no attribute {said}, so it has no effect{hint}"
+        return WarningText("unknown_attribute", f"{unknown['element']}: {message}")
+    written = f'{unknown["element"]}: {unknown["name"]}="{said}"'
     if not unknown["known"]:
-        return f'{unknown["element"]}: {unknown["name"]}="{said}" is no number, so it has no effect'
+        return WarningText("unknown_value", f"{written} is no number, so it has no effect")
     known = ", ".join(unknown["known"])
-    return f'{unknown["element"]}: {unknown["name"]}="{said}" is none of {known}{hint}'
+    return WarningText("unknown_value", f"{written} is none of {known}{hint}")
 
 
 def _about_frame(element: str) -> str:
-    return (
+    return WarningText(
+        "sound_left_out",
         f"{element}: the sound of its media is not in the film, which has only that of the page"
-        " itself; put the media into the page"
+        " itself; put the media into the page",
     )
 
 
 def _about_late_requests(urls: Sequence[str]) -> Iterable[str]:
     if urls:
         others = f" and {len(urls) - 1} more" if len(urls) > 1 else ""
-        yield (
+        yield WarningText(
+            "late_request",
             f"a script requested {urls[0][:_MAX_URL_CHARS]}{others} after frame 0: when it gets the"
             " answer, and so the picture, may differ from run to run; request it before, and let"
-            " window.renderReady wait for it, or wait for it in a frame task"
+            " window.renderReady wait for it, or wait for it in a frame task",
         )
 
 
 def _about_font(font: Json) -> str:
     remedy = "load it as a web font (@font-face, or a link to its style sheet)"
-    return f"{font['element']}: {missing_font_warning(font, remedy)}"
+    return WarningText("font_missing", f"{font['element']}: {missing_font_warning(font, remedy)}")
 
 
 def missing_font_warning(font: Json, remedy: str) -> str:

@@ -19,6 +19,7 @@ from framekiln.kit.confined.budget import child_budget, children_of
 from framekiln.kit.confined.run import run_warm
 from framekiln.kit.confined.warm_sandbox import WarmSandbox
 from framekiln.kit.ids import RenderId
+from framekiln.kit.warning_text import warnings_as_json, warnings_from_json
 from framekiln.media.remux.assemble import assemble
 from framekiln.media.remux.confined_join import join_order
 from framekiln.renders.assets import AssetSources, RenderAssets, fetch_site
@@ -206,7 +207,7 @@ _SLICE_FIELDS: Final = ("digest", "reused", "has_differed")
 def merge_records(records: list[dict[str, Any]]) -> dict[str, Any]:
     """Return one record for the whole film; a slice with a fallback decides where they differ."""
     worst = next((r for r in records if r["fallback_reason"]), records[0])
-    warnings = dict.fromkeys(warning for record in records for warning in record["warnings"])
+    warnings = dict.fromkeys(each for record in records for each in warnings_from_json(record))
     missing = dict.fromkeys(each for r in records for each in r.get("missing_confinement", ()))
     return {
         **{name: value for name, value in worst.items() if name not in _SLICE_FIELDS},
@@ -219,6 +220,6 @@ def merge_records(records: list[dict[str, Any]]) -> dict[str, Any]:
         "slices": len(records),
         "reused_slices": sum("reused" in record for record in records),
         "copied_slices": sum(record["grabbing"] == COPIED_SLICE for record in records),
-        "warnings": list(warnings),
+        **warnings_as_json(warnings),
         "missing_confinement": list(missing),
     }
