@@ -1,5 +1,6 @@
 """A file: its registration, its status and the facts of its content."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -146,6 +147,10 @@ class File:
         return self.expires_at is not None and self.expires_at <= now
 
 
+# As ffprobe writes times; callers may store any JSON as what it said.
+_SECONDS: Final = re.compile(r"\d{1,5}(\.\d{1,9})?")
+
+
 @dataclass(frozen=True)
 class NewTrack:
     """A track to upload or just made. `probe_info` has the output of ffprobe."""
@@ -171,6 +176,14 @@ class Track:
     next_byte: int
     is_complete: bool
     probe_info: dict[str, Any]
+
+    @property
+    def end_ms(self) -> int | None:
+        """When it ends in the file; None if its duration is not known."""
+        if not self.duration_ms:
+            return None
+        stated = _SECONDS.fullmatch(str(self.probe_info.get("start_time")))
+        return self.duration_ms + (round(float(stated[0]) * 1000) if stated else 0)
 
     @property
     def language(self) -> str | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final
 from uuid import UUID
 
-from framekiln.files.model import TrackType
+from framekiln.files.model import Track, TrackType
 from framekiln.files.service import Files
 from framekiln.kit.ids import RenderId, new_uuid
 from framekiln.pipelines.definition.model import Step, StepSettings
@@ -88,11 +88,7 @@ class RedactRenderRunner:
             return RetryLater(done_ms=await self._done_ms(work, render))
         url = f"{self.public_url}/api/v1/renders/{render.id}.mp4"
         tracks = await self.files.tracks(work.run.organization_id, work.file.id)
-        counts = count_effects(
-            redaction,
-            duration_ms=work.file.duration_ms,
-            track_types={track.type for track in tracks},
-        )
+        counts = count_effects(redaction, tracks)
         return _output(counts, status="complete", render_id=str(render.id), output_url=url)
 
     async def _done_ms(self, work: StepWork, render: Render) -> int | None:
@@ -167,15 +163,13 @@ class EffectCounts:
     without_effect: int = 0
 
 
-def count_effects(
-    redaction: Redaction, *, duration_ms: int | None, track_types: Collection[TrackType]
-) -> EffectCounts:
-    """Count those that begin within the file, which also has video to hide or audio to mute."""
+def count_effects(redaction: Redaction, tracks: Collection[Track]) -> EffectCounts:
+    """Count those that begin before the end of a track in which they hide or mute something."""
 
     def count(spans: Iterable[Mapping[str, Any]], type_: TrackType) -> int:
-        if type_ not in track_types:
-            return 0
-        return sum(duration_ms is None or span["start_ms"] < duration_ms for span in spans)
+        mine = [each for each in tracks if each.type == type_ and each.track_id > 0]
+        ends_ms = [track.end_ms for track in mine]
+        return sum(any(end is None or span["start_ms"] < end for end in ends_ms) for span in spans)
 
     blurred, muted = count(redaction.boxes, "video"), count(redaction.mutes, "audio")
     total = len(redaction.boxes) + len(redaction.mutes)
