@@ -314,6 +314,8 @@ class TestRedactRender(RedactionCase):
         }
         info = await pipelines.app.info(render_id)
         assert (info["status"], info["width"], info["height"]) == ("complete", 160, 120)
+        listed = (await pipelines.app.client.get("/api/v1/renders")).json()["renders"]
+        assert [(each["id"], each["source"]) for each in listed] == [(render_id, "redaction")]
         assert abs(info["duration_ms"] - 4000) < 60
         answer = await pipelines.app.client.get(metadata["output_url"])
         with av.open(io.BytesIO(answer.content), "r") as container:

@@ -118,14 +118,14 @@ async def list_newest(
     *,
     status: RenderStatus | None,
 ) -> list[Render]:
-    """Return renders of pages, newest first."""
-    of_pages = [SourceKind.HTML, SourceKind.BUNDLE]
+    """Return renders, newest first; those of videos have a list of their own."""
+    listed = [SourceKind.HTML, SourceKind.BUNDLE, SourceKind.REDACTION]
     rows = await list_newest_rows(
         connection,
         "render",
         organization_id,
         page=page,
-        conditions={"source_kind = ANY(%s)": of_pages, "status = %s": status},
+        conditions={"source_kind = ANY(%s)": listed, "status = %s": status},
     )
     return [_render(row) for row in rows]
 

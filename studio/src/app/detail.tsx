@@ -21,7 +21,8 @@ interface Properties<T> {
   /** The address of the events that say how far that is. */
   progress: string;
   deletion: { question: string; run: () => Promise<unknown>; isWaiting?: boolean };
-  actions?: (action: Action) => ComponentChildren;
+  /** The value is null until it is loaded. */
+  actions?: (action: Action, value: T | null) => ComponentChildren;
   children: (value: T, isActive: boolean) => ComponentChildren;
 }
 
@@ -45,7 +46,7 @@ export function Detail<T>(properties: Properties<T>): JSX.Element {
           <Link to={pathTo(page)} class="button">
             All {page}
           </Link>
-          {properties.actions?.(action)}
+          {properties.actions?.(action, loaded.value)}
           <button
             type="button"
             class="danger"

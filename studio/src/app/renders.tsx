@@ -13,6 +13,13 @@ import { Compare } from "./compare.tsx";
 import { Detail, Download, Source } from "./detail.tsx";
 import { RenderSlices } from "./render_slices.tsx";
 
+const MADE_FROM: Record<Render["source"], string> = {
+  html: "page",
+  bundle: "bundle",
+  redaction: "redacted file",
+  layers: "video",
+};
+
 const STATUSES = ["created", "queued", "rendering", "complete", "failed"] as const;
 
 export default function Renders(): JSX.Element {
@@ -52,7 +59,7 @@ function AllRenders(): JSX.Element {
       <LongList<Render>
         key={status}
         label="Renders"
-        columns={["Render", "Status", "Size", "Length", "Created"]}
+        columns={["Render", "Status", "Made from", "Size", "Length", "Created"]}
         load={load}
         version={changesOf("render")}
         idOf={(render) => render.id}
@@ -61,6 +68,7 @@ function AllRenders(): JSX.Element {
             {shortId(render.id)}
           </Link>,
           <Status value={render.status} />,
+          MADE_FROM[render.source],
           render.width ? `${render.width} x ${render.height}` : "—",
           render.duration_ms ? duration(render.duration_ms) : "—",
           <Time iso={render.created_at} />,
@@ -97,16 +105,18 @@ function OneRender({ id }: { id: string }): JSX.Element {
         run: () => request("delete", "/api/v1/renders/{render_id}", { path }),
         isWaiting: true,
       }}
-      actions={({ isRunning, run }) => (
-        <>
-          <Link to={`${pathTo("playground")}?render=${id}`} class="button">
-            Open in the playground
-          </Link>
-          <button type="button" disabled={isRunning} onClick={() => run(again)}>
-            Render again
-          </button>
-        </>
-      )}
+      actions={({ isRunning, run }, render) =>
+        isPage(render) && (
+          <>
+            <Link to={`${pathTo("playground")}?render=${id}`} class="button">
+              Open in the playground
+            </Link>
+            <button type="button" disabled={isRunning} onClick={() => run(again)}>
+              Render again
+            </button>
+          </>
+        )
+      }
     >
       {(render, isActive) => (
         <>
@@ -116,7 +126,7 @@ function OneRender({ id }: { id: string }): JSX.Element {
           <RenderSlices id={id} isActive={isActive} version={version} />
           <RenderFacts render={render} />
           {isFilm(render) && <Compare render={render} />}
-          <Source load={() => sourceOf(id)} />
+          {isPage(render) && <Source load={() => sourceOf(id)} />}
         </>
       )}
     </Detail>
@@ -140,6 +150,11 @@ function Output({ render }: { render: Render }): JSX.Element {
   );
 }
 
+/** Whether it can be opened and made again; others are made by pipelines. */
+function isPage(render: Render | null): boolean {
+  return render !== null && (render.source === "html" || render.source === "bundle");
+}
+
 function isFilm({ status, download_url: url }: Render): boolean {
   return status === "complete" && (url ?? ".mp4").endsWith("mp4");
 }
@@ -158,6 +173,7 @@ function RenderFacts({ render }: { render: Render }): JSX.Element {
       <Facts
         of={[
           ["Status", <Status value={render.status} />],
+          ["Made from", MADE_FROM[render.source]],
           ["Id", <span class="mono">{render.id}</span>],
           ["Size", render.width ? `${render.width} x ${render.height}` : "—"],
           ["Frame rate", render.fps ? `${render.fps} fps` : "—"],

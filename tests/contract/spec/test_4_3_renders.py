@@ -73,6 +73,7 @@ async def test_info_has_the_requested_options_before_the_render(idle_app: AppHar
         "failed_at": None,
         "download_url": None,
         "error": None,
+        "source": "html",
         "warning_codes": [],
         "missing_confinement": [],
         "destinations": [],

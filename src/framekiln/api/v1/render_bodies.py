@@ -214,6 +214,10 @@ class RenderInfo(CreatedRender):
     failed_at: Instant | None
     download_url: str | None
     error: RenderError | None
+    source: SourceKind = Field(
+        description="What it is made from: a page (html, bundle), a video (layers) or a file whose"
+        " annotations a pipeline hides (redaction)."
+    )
     warning_codes: list[str] = Field(
         description="The code of each of `warnings`, in the same order."
     )
@@ -231,6 +235,7 @@ class RenderInfo(CreatedRender):
         summary["duration_ms"] = (render.result or render.request).duration_ms
         return cls(
             **summary,
+            source=render.request.source_kind,
             warnings=render.warnings,
             warning_codes=render.warning_codes,
             missing_confinement=render.missing_confinement,
