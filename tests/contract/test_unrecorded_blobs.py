@@ -20,7 +20,7 @@ from framekiln.playback.sources import _new_source
 from framekiln.renders.model import Redaction, render_prefix
 from framekiln.renders.reserved_ids import ReservedRenderIds
 from framekiln.storage.blob_store import BlobStore, memory_blob_store, open_blob_store
-from framekiln.storage.deletions import BlobDeletions
+from framekiln.storage.deletions import REFUSED_FOR, BlobDeletions
 from framekiln.storage.keys import TrackedKey
 from framekiln.storage.new_blobs import RECORDED_WITHIN, NewBlobs
 from tests.contract.test_blob_store import BUCKET, KINDS, keys_under
@@ -152,8 +152,8 @@ async def test_a_blob_that_is_deleted_cannot_be_recorded(owner: AppHarness, tmp_
 
     class StoppedForADay(BlobStore):
         async def put_file(self, key: TrackedKey, path: Path) -> None:
-            await services.blobs.put_file(key, path)
             await delete_unrecorded(services, f"org/{owner_id}")
+            await services.blobs.put_file(key, path)
 
     ingest = Ingest(
         services.database,
@@ -332,6 +332,9 @@ async def test_a_blob_is_stored_exactly_as_long_as_a_row_names_it(
     sweeping.cancel()
     await asyncio.wait([sweeping])
     clock.advance(2 * RECORDED_WITHIN)
+    await deletions.run_all()
+    # What was still being stored when it was deleted.
+    clock.advance(REFUSED_FOR)
     await deletions.run_all()
     async with services.database.connection() as connection:
         query = "SELECT blob_key, url FROM ingested_asset WHERE organization_id = %s"

@@ -22,7 +22,7 @@ async def take_unrecorded(connection: Connection, paths: Sequence[str]) -> list[
     cursor = await connection.execute(
         """
         WITH taken AS (
-            DELETE FROM unrecorded_blob WHERE path = ANY(%s) AND NOT is_given_up RETURNING path),
+            DELETE FROM unrecorded_blob WHERE path = ANY(%s) RETURNING path),
         added AS (
             INSERT INTO blob_deletion (path) SELECT path FROM taken ON CONFLICT DO NOTHING)
         SELECT path FROM taken
@@ -47,10 +47,18 @@ async def give_up(connection: Connection, *, now: datetime, limit: int) -> None:
     )
 
 
-async def forget_given_up(connection: Connection, *, before: datetime) -> None:
-    """Forget blobs that were due before that time."""
+async def forget_given_up(connection: Connection, *, before: datetime, limit: int) -> None:
+    """Forget blobs that were due before that time, and have them deleted again."""
     await connection.execute(
-        "DELETE FROM unrecorded_blob WHERE is_given_up AND delete_at < %s", (before,)
+        """
+        WITH forgotten AS (
+            DELETE FROM unrecorded_blob WHERE path IN (
+                SELECT path FROM unrecorded_blob WHERE is_given_up AND delete_at < %s
+                ORDER BY delete_at LIMIT %s FOR UPDATE SKIP LOCKED)
+            RETURNING path)
+        INSERT INTO blob_deletion (path) SELECT path FROM forgotten ON CONFLICT DO NOTHING
+        """,
+        (before, limit),
     )
 
 

@@ -23,7 +23,7 @@ from framekiln.storage.blob_store import BlobStore
 
 _AT_A_TIME: Final = 500
 _WORK_ENDS_WITHIN: Final = timedelta(days=1)
-_REFUSED_FOR: Final = timedelta(days=7)
+REFUSED_FOR: Final = timedelta(days=7)
 """For so long it is known what may not be recorded any more: its process may have been stopped."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -55,7 +55,9 @@ class BlobDeletions:
         now = self.clock.now()
         async with self.database.connection() as connection:
             await deletion_store.give_up(connection, now=now, limit=_AT_A_TIME)
-            await deletion_store.forget_given_up(connection, before=now - _REFUSED_FOR)
+            # Again: a process that was stopped while it stored a blob may have gone on since.
+            before = now - REFUSED_FOR
+            await deletion_store.forget_given_up(connection, before=before, limit=_AT_A_TIME)
             paths = await deletion_store.list_next(connection, limit=_AT_A_TIME)
         await self.run(*paths)
 
