@@ -235,7 +235,12 @@ class Services:
                 files=files,
                 file_frames=_frames(stack, files, blobs),
                 uploads=Uploads(database, jobs=jobs, blobs=blobs, clock=clock, events=file_events),
-                file_worker=FileWorker(database, clock=clock, events=file_events),
+                file_worker=FileWorker(
+                    database,
+                    clock=clock,
+                    events=file_events,
+                    deletions=BlobDeletions(database, blobs, clock),
+                ),
                 streams=Streams(
                     database,
                     jobs=jobs,
@@ -263,7 +268,12 @@ class Services:
                     database, jobs, NewBlobs(database, blobs, clock), clock, render_events
                 ),
                 render_worker=RenderWorker(
-                    database, jobs=jobs, clock=clock, events=render_events, quotas=quotas
+                    database,
+                    jobs=jobs,
+                    clock=clock,
+                    events=render_events,
+                    quotas=quotas,
+                    deletions=BlobDeletions(database, blobs, clock),
                 ),
                 part_cache=PartCache(database, blobs, clock),
                 transcripts=Transcripts(
@@ -277,7 +287,13 @@ class Services:
                     languages=SpeechSettings.of(settings).languages,
                     quotas=quotas,
                 ),
-                transcript_worker=TranscriptWorker(database, jobs=jobs, outbox=outbox, clock=clock),
+                transcript_worker=TranscriptWorker(
+                    database,
+                    jobs=jobs,
+                    outbox=outbox,
+                    clock=clock,
+                    deletions=BlobDeletions(database, blobs, clock),
+                ),
                 pipelines=PipelineServices.build(
                     PipelineDependencies(
                         database=database,

@@ -1,5 +1,6 @@
 """The join of a render: which blobs it leaves when attempts die or come too late."""
 
+import asyncio
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from framekiln.renders.model import (
     slice_key,
     sound_key,
 )
+from framekiln.storage.deletions import BlobDeletions
 from framekiln.timeline import Timeline
 from tests.support.app import AppHarness
 from tests.support.unrecorded_blobs import delete_unrecorded
@@ -73,12 +75,18 @@ async def keys(app: AppHarness, render: Render) -> set[str]:
     return {each.key async for each in app.services.blobs.list(prefix)}
 
 
-async def join(app: AppHarness, render: Render) -> None:
+async def join(app: AppHarness, render: Render, *, deletions: BlobDeletions | None = None) -> None:
     """Join a render, as a worker does that has found it not ended."""
     services = app.services
     with open_sandbox_folders() as folders:
         sandbox = WarmSandbox(strongest_sandbox(), folders, [])
-        handler = JoinRender(services.render_worker, services.blobs, services.new_blobs, sandbox)
+        handler = JoinRender(
+            services.render_worker,
+            services.blobs,
+            services.new_blobs,
+            deletions or services.blob_deletions,
+            sandbox,
+        )
         await handler._make(render, PLAN)
 
 
@@ -92,6 +100,24 @@ async def test_an_attempt_that_died_at_the_last_moment_leaves_no_output(
     assert made is not None
     assert await keys(app, render) == {render.source_key, made.output_key}
     assert len(await app.output(await app.info(str(render.id)))) > 1000
+
+
+async def test_a_worker_that_died_after_it_completed_a_render_leaves_no_parts(
+    app: AppHarness, render: Render
+) -> None:
+    class Stopped(BlobDeletions):
+        async def run(self, *_: str) -> None:
+            raise asyncio.CancelledError
+
+    services = app.services
+    stopped = Stopped(services.database, services.blobs, services.clock)
+    with pytest.raises(asyncio.CancelledError):
+        await join(app, render, deletions=stopped)
+    assert len(await keys(app, render)) == 4
+    await services.blob_deletions.run_all()
+    made = (await services.renders.get(render.organization_id, render.id)).result
+    assert made is not None
+    assert await keys(app, render) == {render.source_key, made.output_key}
 
 
 async def test_an_attempt_that_comes_too_late_leaves_no_output(

@@ -93,6 +93,30 @@ async def main():
 asyncio.run(main())
 """
 
+# It has completed the upload, and stops before it deletes the parts.
+LATER_VICTIM = """
+import asyncio, sys
+from pathlib import Path
+from framekiln.api.app import create_app
+from framekiln.services import Services
+from framekiln.settings import Settings
+from framekiln.storage.deletions import BlobDeletions
+from tests.support.app import AppHarness
+from tests.support.uploads import upload_file
+
+async def hold(*paths):
+    print("holding", flush=True)
+    await asyncio.sleep(600)
+
+async def main():
+    async with Services.open(Settings(data=Path(sys.argv[2])), sys.argv[1]) as services:
+        BlobDeletions.run = hold
+        app = AppHarness(services, create_app(services), key=sys.argv[3])
+        await upload_file(app, b"WEBVTT", type="caption")
+
+asyncio.run(main())
+"""
+
 
 @pytest.fixture
 async def owner(app: AppHarness) -> AppHarness:
@@ -126,6 +150,15 @@ async def test_what_a_killed_process_stored_is_deleted_a_day_later(owner: AppHar
     assert len(await stored(owner)) == len(before) + 6, "it may still be recorded"
     await delete_unrecorded(services, f"org/{owner_id}")
     assert await stored(owner) == before
+
+
+async def test_parts_are_deleted_although_the_process_died_when_they_were_joined(
+    owner: AppHarness,
+) -> None:
+    await kill_worker_with_job(owner, LATER_VICTIM, owner.key)
+    assert len(await stored(owner)) == 2
+    await owner.services.blob_deletions.run_all()
+    assert [key.rpartition("/")[2] for key in await stored(owner)] == ["source"]
 
 
 async def test_what_is_recorded_is_kept(owner: AppHarness, tmp_path: Path) -> None:

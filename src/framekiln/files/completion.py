@@ -18,7 +18,6 @@ from framekiln.files.model import (
     File,
     FileFacts,
     Track,
-    parts_prefix,
     progress_topic,
     source_key,
     track_key,
@@ -30,6 +29,7 @@ from framekiln.kit.clock import Clock
 from framekiln.kit.confined.budget import children_of
 from framekiln.kit.errors import CompositionFailed, FramekilnError, InvalidInput, TooLarge
 from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.deletions import BlobDeletions
 from framekiln.storage.errors import BlobNotFound
 
 
@@ -42,6 +42,7 @@ class UploadCompletion:
         self._database = database
         self._events = events
         self._blobs = blobs
+        self._deletions = BlobDeletions(database, blobs, clock)
         self._clock = clock
 
     async def finish(self, file: File, track: Track | None) -> None:
@@ -55,7 +56,7 @@ class UploadCompletion:
                 await self._finish_track(file, track, parts)
             elif parts:
                 await self._finish_small(file, parts)
-        await self._blobs.delete_prefix(parts_prefix(file.organization_id, file.id, track_id))
+        await self._deletions.run(*(part.blob_key for part in parts))
 
     async def _finish_track(self, file: File, track: Track, parts: list[Part]) -> None:
         key = track_key(file.organization_id, file.id, track.track_id)
@@ -66,6 +67,7 @@ class UploadCompletion:
             await store.lock(connection, file.organization_id, file.id)
             is_new = await track_store.set_complete(connection, file.id, track.track_id)
             await part_store.delete_all(connection, file.id, track.track_id)
+            await self._deletions.add(connection, *(part.blob_key for part in parts))
             if is_new:
                 await apply_completed_track(
                     connection, track, is_mp4=is_mp4, events=self._events, now=now
@@ -80,17 +82,18 @@ class UploadCompletion:
                     facts = await inspect_content(file.type, path)
             except FramekilnError as error:
                 if _is_content_at_fault(error):
-                    await self._refuse(file, error)
+                    await self._refuse(file, error, parts)
                 raise
             await self._blobs.put_file(source_key(file.organization_id, file.id), path)
-        await self._accept(file, facts)
+        await self._accept(file, facts, parts)
 
-    async def _accept(self, file: File, facts: FileFacts) -> None:
+    async def _accept(self, file: File, facts: FileFacts, parts: list[Part]) -> None:
         now = self._clock.now()
         async with self._database.transaction() as connection:
             await store.lock(connection, file.organization_id, file.id)
             is_ready = await store.set_ready(connection, file.id, facts, has_source=True, now=now)
             await part_store.delete_all(connection, file.id, OWN_CONTENT)
+            await self._deletions.add(connection, *(part.blob_key for part in parts))
             await notify(connection, progress_topic(file.id))
             if is_ready:
                 await self._events.record(connection, file.id)
@@ -98,15 +101,15 @@ class UploadCompletion:
             # It was deleted or has expired.
             await self._blobs.delete(source_key(file.organization_id, file.id))
 
-    async def _refuse(self, file: File, error: FramekilnError) -> None:
+    async def _refuse(self, file: File, error: FramekilnError, parts: list[Part]) -> None:
         async with self._database.transaction() as connection:
             failure = failure_of(error)
             if await store.fail(connection, file.id, failure, now=self._clock.now()):
                 await self._events.record(connection, file.id)
             await part_store.delete_all(connection, file.id, OWN_CONTENT)
+            await self._deletions.add(connection, *(part.blob_key for part in parts))
             await notify(connection, progress_topic(file.id))
-        prefix = parts_prefix(file.organization_id, file.id, OWN_CONTENT)
-        await self._blobs.delete_prefix(prefix)
+        await self._deletions.run(*(part.blob_key for part in parts))
 
 
 def _is_content_at_fault(error: FramekilnError) -> bool:

@@ -132,11 +132,11 @@ class PrepareVideo(ABC):
                 return
             if await self.worker.is_still_taken(taken):
                 await self._store(file, folder)
-        if await retry_while_database_down(
-            lambda: self.worker.complete(taken, made.facts, made.tracks)
-        ):
-            await self.blobs.delete_prefix(self._input_prefix(file.organization_id, file.id))
-        elif not await self.worker.is_needed(file):
+        unused = f"{self._input_prefix(file.organization_id, file.id)}/"
+        is_ready = await retry_while_database_down(
+            lambda: self.worker.complete(taken, made.facts, made.tracks, unused=unused)
+        )
+        if not is_ready and not await self.worker.is_needed(file):
             # It was deleted or expired during the work, and blobs were stored since.
             await self.blobs.delete_prefix(file_prefix(file.organization_id, file.id))
 
@@ -166,9 +166,8 @@ class PrepareVideo(ABC):
                 await self.blobs.put_file(key, path)
 
     async def _fail(self, owner: OrganizationId, file_id: FileId, failure: Failure) -> None:
-        if await self.worker.fail(file_id, failure):
-            await self.blobs.delete_prefix(self._input_prefix(owner, file_id))
-            await self.blobs.delete(source_key(owner, file_id))
+        unused = f"{self._input_prefix(owner, file_id)}/", source_key(owner, file_id)
+        await self.worker.fail(file_id, failure, unused=unused)
 
 
 async def make_overview(folder: Path, progress: ProgressRange) -> None:

@@ -225,11 +225,12 @@ class Files:
             if found is not None and found.byte_size == new.byte_size:
                 return found
             _check_addable(tracks, found)
-            stale = await part_store.list_all(connection, file_id, new.track_id)
+            parts = await part_store.list_all(connection, file_id, new.track_id)
+            stale = [part.blob_key for part in parts]
             await part_store.delete_all(connection, file_id, new.track_id)
+            await self._deletions.add(connection, *stale)
             track = await track_store.put(connection, file_id, new)
-        for part in stale:
-            await self._blobs.delete(part.blob_key)
+        await self._deletions.run(*stale)
         return track
 
     async def accept_index(

@@ -14,6 +14,7 @@ from framekiln.files.part_store import Part
 from framekiln.jobs.failures import Failure
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import FileId
+from framekiln.storage.deletions import BlobDeletions
 
 MAX_TAKES: Final = 5
 """A file fails after it has killed this many workers."""
@@ -30,7 +31,10 @@ class TakenFile:
 class FileWorker:
     """The files of all organizations, for workers."""
 
-    def __init__(self, database: Database, *, clock: Clock, events: FileEvents) -> None:
+    def __init__(
+        self, database: Database, *, clock: Clock, events: FileEvents, deletions: BlobDeletions
+    ) -> None:
+        self._deletions = deletions
         self._database = database
         self._events = events
         self._clock = clock
@@ -68,9 +72,9 @@ class FileWorker:
             await notify(connection, progress_topic(file_id))
 
     async def complete(
-        self, taken: TakenFile, facts: FileFacts, tracks: Sequence[NewTrack]
+        self, taken: TakenFile, facts: FileFacts, tracks: Sequence[NewTrack], *, unused: str
     ) -> bool:
-        """Make the file ready; False when this worker no longer has it."""
+        """Make the file ready, and delete `unused` blobs; False if this worker has lost it."""
         file_id = taken.file.id
         async with self._database.transaction() as connection:
             is_ready = await store.set_ready(
@@ -84,19 +88,24 @@ class FileWorker:
             if is_ready:
                 await track_store.replace_all(connection, file_id, tracks)
                 await part_store.delete_all(connection, file_id, OWN_CONTENT)
+                await self._deletions.add(connection, unused)
                 await self._events.record(connection, file_id)
             await notify(connection, progress_topic(file_id))
+        if is_ready:
+            await self._deletions.run(unused)
         return is_ready
 
-    async def fail(self, file_id: FileId, failure: Failure) -> bool:
-        """Record why it failed; False when it has already ended."""
+    async def fail(self, file_id: FileId, failure: Failure, *, unused: Sequence[str]) -> None:
+        """Record why it failed, and delete `unused` blobs, unless it has already ended."""
         async with self._database.transaction() as connection:
             has_failed = await store.fail(connection, file_id, failure, now=self._clock.now())
             await part_store.delete_all(connection, file_id, OWN_CONTENT)
             await notify(connection, progress_topic(file_id))
             if has_failed:
+                await self._deletions.add(connection, *unused)
                 await self._events.record(connection, file_id)
-        return has_failed
+        if has_failed:
+            await self._deletions.run(*unused)
 
     async def is_needed(self, file: File) -> bool:
         """Return whether the file still exists and has not expired."""

@@ -247,9 +247,14 @@ def composition_keys(
     return key, data_key(organization, render) if has_data else None
 
 
+def slices_prefix(render: Render) -> str:
+    """Return the prefix of all slices of a render, which are deleted when they are joined."""
+    return f"{_prefix(render)}/slices"
+
+
 def slice_key(render: Render, number: int) -> NewKey:
     """Return a new key for a slice."""
-    return new_key(f"{_prefix(render)}/slices", f"{number}.mp4")
+    return new_key(slices_prefix(render), f"{number}.mp4")
 
 
 def sound_key(render: Render) -> NewKey:

@@ -40,6 +40,7 @@ from framekiln.renders.model import (
     states_before,
 )
 from framekiln.renders.slice_choice import choose_slice
+from framekiln.storage.deletions import BlobDeletions
 
 MAX_TAKES: Final = 3
 """A slice that was taken this often, by workers that died, fails its render."""
@@ -62,7 +63,9 @@ class RenderWorker:
         clock: Clock,
         events: RenderEvents,
         quotas: Quotas,
+        deletions: BlobDeletions,
     ) -> None:
+        self._deletions = deletions
         self._database = database
         self._jobs = jobs
         self._clock = clock
@@ -263,12 +266,14 @@ class RenderWorker:
         *,
         film_digest: str | None = None,
         plan: FilmPlan | None = None,
+        unused: Sequence[str] = (),
     ) -> bool:
         """Mark a render complete; False when it has already ended.
 
-        `plan` is stored if the render has none.
+        `plan` is stored if the render has none. `unused` blobs are recorded as to be deleted.
         """
         async with self._locked(render_id) as (connection, render):
+            await self._deletions.add(connection, *unused)
             stored = None if render is None else render.result
             if stored is not None and stored.output_key == result.output_key:
                 # An earlier try was committed, and its answer lost: the output is in use.

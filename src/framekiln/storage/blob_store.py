@@ -175,12 +175,24 @@ class BlobStore:
         with suppress(BlobNotFound), _read_errors(key, doing="delete"):
             await obstore.delete_async(self._store, key)
 
+    async def delete_all(self, keys: Sequence[str]) -> None:
+        """Delete blobs, in few requests where the store can; missing ones are not an error."""
+        if not keys:
+            return
+        try:
+            with _read_errors(keys[0], doing="delete"):
+                await obstore.delete_async(self._store, keys)
+        except BlobNotFound:
+            # The batch stopped at the first missing key.
+            for key in keys:
+                await self.delete(key)
+
     async def delete_prefix(self, prefix: str) -> int:
         """Delete every blob under `prefix` (`a/b` does not match `a/bc`); return the count."""
         folder = check_prefix(prefix)
         count = 0
         while keys := await self._first_keys(folder):
-            await self._delete_all(keys)
+            await self.delete_all(keys)
             count += len(keys)
         return count
 
@@ -226,15 +238,6 @@ class BlobStore:
             async for page in obstore.list(self._store, folder, chunk_size=_LIST_PAGE):
                 return [meta["path"] for meta in page]
         return []
-
-    async def _delete_all(self, keys: Sequence[str]) -> None:
-        try:
-            with _read_errors(keys[0], doing="delete"):
-                await obstore.delete_async(self._store, keys)
-        except BlobNotFound:
-            # Another process also deletes here, and the batch stopped at the first missing key.
-            for key in keys:
-                await self.delete(key)
 
 
 def memory_blob_store() -> BlobStore:

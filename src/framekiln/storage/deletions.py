@@ -38,7 +38,10 @@ class BlobDeletions:
     clock: Clock
 
     async def add(self, connection: Connection, *paths: str) -> None:
-        """Record what to delete, in the transaction that deletes its rows."""
+        """Record what to delete, in the transaction that deletes its rows.
+
+        Nothing that is needed may be stored in a folder from then on.
+        """
         if paths:
             again_at = self.clock.now() + _WORK_ENDS_WITHIN
             await deletion_store.insert(connection, paths, again_at=again_at)
@@ -62,15 +65,25 @@ class BlobDeletions:
         await self.run(*paths)
 
     async def _delete(self, paths: Sequence[str]) -> None:
-        done: list[str] = []
+        keys = [path for path in paths if not path.endswith("/")]
+        done = await self._delete_together(keys)
+        left = [path for path in paths if path.endswith("/")] if done else paths
         try:
-            for path in paths:
+            for path in left:
                 await self._delete_path(path)
                 done.append(path)
         finally:
             if done:
                 async with self.database.connection() as connection:
                     await deletion_store.delete(connection, done)
+
+    async def _delete_together(self, keys: list[str]) -> list[str]:
+        """Delete blobs in few requests; if one fails, none, and each is tried on its own."""
+        try:
+            await self.blobs.delete_all(keys)
+        except Unavailable:
+            return []
+        return keys
 
     async def _delete_path(self, path: str) -> None:
         try:

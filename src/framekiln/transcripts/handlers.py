@@ -11,7 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from framekiln.files.service import Files
-from framekiln.jobs.failures import Failure, fail_on_last_attempt, retry_while_database_down
+from framekiln.jobs.failures import fail_on_last_attempt, retry_while_database_down
 from framekiln.jobs.model import JobContext
 from framekiln.kit.confined.job_folders import JobFolders, open_job_folders
 from framekiln.kit.confined.limits import ResourceLimits
@@ -27,7 +27,6 @@ from framekiln.storage.new_blobs import NewBlobs
 from framekiln.transcripts.documents import read_transcript
 from framekiln.transcripts.model import (
     Transcription,
-    parts_prefix,
     samples_key,
     slice_key,
     transcript_key,
@@ -63,7 +62,7 @@ class PrepareAudio:
     async def __call__(self, job: JobContext) -> None:
         """Decode the audio and queue its slices."""
         named = TranscriptionRef.of(job)
-        async with fail_transcription_on_last_attempt(self.work, self.blobs, job):
+        async with fail_transcription_on_last_attempt(self.work, job):
             taken = await self.work.take_audio(named.transcription_id)
             if taken is not None:
                 await self._prepare(taken)
@@ -135,16 +134,11 @@ class TranscriptionRef:
 
 
 def fail_transcription_on_last_attempt(
-    work: TranscriptWorker, blobs: BlobStore, job: JobContext
+    work: TranscriptWorker, job: JobContext
 ) -> AbstractAsyncContextManager[None]:
     """Mark it failed when its job fails for good, but not while the queue still retries."""
     named = TranscriptionRef.of(job)
-
-    async def fail(failure: Failure) -> None:
-        if await work.fail(named.transcription_id, failure):
-            await blobs.delete_prefix(named.prefix)
-
-    return fail_on_last_attempt(job, fail)
+    return fail_on_last_attempt(job, lambda failure: work.fail(named.transcription_id, failure))
 
 
 @dataclass(frozen=True)
@@ -159,7 +153,7 @@ class TranscribeSlice:
     async def __call__(self, job: JobContext) -> None:
         """Transcribe a slice."""
         named = TranscriptionRef.of(job)
-        async with fail_transcription_on_last_attempt(self.work, self.blobs, job):
+        async with fail_transcription_on_last_attempt(self.work, job):
             taken = await self.work.take_slice(named.transcription_id, int(job.args["number"]))
             if taken is not None:
                 await self._transcribe(taken)
@@ -187,7 +181,7 @@ class JoinTranscript:
     async def __call__(self, job: JobContext) -> None:
         """Join the transcripts of all slices, record the result, and delete the parts."""
         named = TranscriptionRef.of(job)
-        async with fail_transcription_on_last_attempt(self.work, self.blobs, job):
+        async with fail_transcription_on_last_attempt(self.work, job):
             found = await self.work.finished_slices(named.transcription_id)
             if found is None:
                 return
@@ -195,11 +189,10 @@ class JoinTranscript:
             whole = join_slices([await read_transcript(self.blobs, key) for key in keys])
             key = transcript_key(transcription)
             await self.blobs.put(key, to_json(whole).encode())
-            if await retry_while_database_down(
+            is_complete = await retry_while_database_down(
                 lambda: self.work.complete(transcription, transcript_key=key, transcript=whole)
-            ):
-                await self.blobs.delete_prefix(parts_prefix(transcription))
-            elif not await self.work.is_complete(transcription.id):
+            )
+            if not is_complete and not await self.work.is_complete(transcription.id):
                 # Deleted with its file, or failed, and blobs have been stored since.
                 await self.blobs.delete_prefix(named.prefix)
 

@@ -17,11 +17,18 @@ from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import TranscriptionId
 from framekiln.speech.model import Transcript
+from framekiln.storage.deletions import BlobDeletions
 from framekiln.transcripts import slice_store, store
 from framekiln.transcripts.errors import TranscriptionKillsWorkers
 from framekiln.transcripts.events import event_of
 from framekiln.transcripts.jobs import join_job, slice_job
-from framekiln.transcripts.model import Transcription, TranscriptionStatus, topic
+from framekiln.transcripts.model import (
+    Transcription,
+    TranscriptionStatus,
+    parts_prefix,
+    prefix_of,
+    topic,
+)
 from framekiln.transcripts.slice_store import TakenSpeechSlice
 from framekiln.webhooks.outbox import Outbox
 
@@ -49,7 +56,16 @@ class PreparedAudio:
 class TranscriptWorker:
     """The transcriptions of all organizations, for workers."""
 
-    def __init__(self, database: Database, *, jobs: JobQueue, outbox: Outbox, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        jobs: JobQueue,
+        outbox: Outbox,
+        clock: Clock,
+        deletions: BlobDeletions,
+    ) -> None:
+        self._deletions = deletions
         self._database = database
         self._jobs = jobs
         self._outbox = outbox
@@ -132,8 +148,12 @@ class TranscriptWorker:
     async def complete(
         self, transcription: Transcription, *, transcript_key: str, transcript: Transcript
     ) -> bool:
-        """Complete it; return False if it has already ended. Raises if its file has expired."""
+        """Complete it, and delete its parts; return False if it has already ended.
+
+        Raises if its file has expired.
+        """
         owner, now = transcription.organization_id, self._clock.now()
+        unused = f"{parts_prefix(transcription)}/"
         async with self._locked(transcription.id) as (connection, _):
             file = await find_file(connection, owner, transcription.file_id)
             if file is None:
@@ -148,8 +168,11 @@ class TranscriptWorker:
                 now=now,
             )
             if ended is not None:
+                await self._deletions.add(connection, unused)
                 await self._outbox.record(connection, event_of(ended))
-            return ended is not None
+        if ended is not None:
+            await self._deletions.run(unused)
+        return ended is not None
 
     async def is_complete(self, transcription_id: TranscriptionId) -> bool:
         """Whether it exists and is complete."""
@@ -157,13 +180,15 @@ class TranscriptWorker:
             found = await store.find_any(connection, transcription_id)
         return found is not None and found.status is TranscriptionStatus.COMPLETE
 
-    async def fail(self, transcription_id: TranscriptionId, failure: Failure) -> bool:
-        """Mark it failed; return False if it has already ended."""
+    async def fail(self, transcription_id: TranscriptionId, failure: Failure) -> None:
+        """Mark it failed, and delete its blobs, unless it has already ended."""
         async with self._locked(transcription_id) as (connection, _):
             ended = await store.fail(connection, transcription_id, failure, now=self._clock.now())
             if ended is not None:
+                await self._deletions.add(connection, f"{prefix_of(ended)}/")
                 await self._outbox.record(connection, event_of(ended))
-            return ended is not None
+        if ended is not None:
+            await self._deletions.run(f"{prefix_of(ended)}/")
 
     @asynccontextmanager
     async def _locked(

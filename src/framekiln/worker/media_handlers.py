@@ -15,7 +15,7 @@ def media_handlers(services: Services, sandbox: WarmSandbox) -> dict[str, Handle
     cache = render_cache(services)
     return {
         MIX_SOUND: MixSound(work, blobs, new_blobs, render_sources(services), cache, services.jobs),
-        JOIN_RENDER: JoinRender(work, blobs, new_blobs, sandbox),
+        JOIN_RENDER: JoinRender(work, blobs, new_blobs, services.blob_deletions, sandbox),
     }
 
 

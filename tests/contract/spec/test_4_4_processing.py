@@ -188,12 +188,12 @@ async def test_deletion_during_processing_leaves_no_blobs(
     """Everything is stored again, and the file is gone: nothing may be left."""
 
     class InterruptedWorker(FileWorker):
-        async def complete(self, taken: TakenFile, *made: Any) -> bool:
+        async def complete(self, taken: TakenFile, *made: Any, unused: str) -> bool:
             assert "tracks/1.mp4" in blob_names(idle_app, uploaded["id"])
             assert (await idle_app.client.delete(f"{FILES}/{uploaded['id']}")).status_code == 200
             await ProcessFile._store(process, taken.file, folders[-1])
             assert "tracks/1.mp4" in blob_names(idle_app, uploaded["id"])
-            return await super().complete(taken, *made)
+            return await super().complete(taken, *made, unused=unused)
 
     class ObservedProcessFile(ProcessFile):
         async def _store(self, file: File, folder: Path) -> None:
@@ -206,6 +206,7 @@ async def test_deletion_during_processing_leaves_no_blobs(
         idle_app.services.database,
         clock=idle_app.services.clock,
         events=FileEvents(idle_app.services.outbox),
+        deletions=idle_app.services.blob_deletions,
     )
     process = ObservedProcessFile(work, idle_app.services.blobs)
     (job,) = [

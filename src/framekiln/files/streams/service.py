@@ -30,6 +30,7 @@ from framekiln.kit.ids import FileId, OrganizationId, new_uuid
 from framekiln.quotas.model import Quota
 from framekiln.quotas.service import Quotas
 from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.deletions import BlobDeletions
 
 _FAILED_AT_A_TIME: Final = 100
 
@@ -51,7 +52,7 @@ class Streams:
         self._database = database
         self._events = events
         self._jobs = jobs
-        self._blobs = blobs
+        self._deletions = BlobDeletions(database, blobs, clock)
         self._clock = clock
         self.receiving = StreamReceiver(database, blobs=blobs, clock=clock)
         self.excerpts = Excerpts(database, blobs=blobs, clock=clock)
@@ -133,14 +134,16 @@ class Streams:
         )
         failed = 0
         for organization_id, file_id in found:
+            blobs = f"{stream_prefix(organization_id, file_id)}/"
             async with self._database.transaction() as connection:
                 await file_store.lock(connection, organization_id, file_id)
                 if not await store.is_abandoned(connection, file_id, since=since):
                     continue
                 if await file_store.fail(connection, file_id, failure, now=self._clock.now()):
+                    await self._deletions.add(connection, blobs)
                     await self._events.record(connection, file_id)
                 await notify(connection, progress_topic(file_id))
-            await self._blobs.delete_prefix(stream_prefix(organization_id, file_id))
+            await self._deletions.run(blobs)
             failed += 1
         return failed
 

@@ -26,7 +26,14 @@ from framekiln.renders.assets import AssetSources, RenderAssets, fetch_site
 from framekiln.renders.cache import RenderCache, joined_film_digest
 from framekiln.renders.handlers.sources import SlotRelease
 from framekiln.renders.jobs import SOUND_QUEUE
-from framekiln.renders.model import FinishedSlice, Render, RenderResult, output_key, sound_key
+from framekiln.renders.model import (
+    FinishedSlice,
+    Render,
+    RenderResult,
+    output_key,
+    slices_prefix,
+    sound_key,
+)
 from framekiln.renders.output import container_of
 from framekiln.renders.worker import (
     RenderWorker,
@@ -34,6 +41,7 @@ from framekiln.renders.worker import (
     stop_when_unwanted,
 )
 from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.deletions import BlobDeletions
 from framekiln.storage.keys import NewKey
 from framekiln.storage.new_blobs import NewBlobs
 
@@ -123,6 +131,7 @@ class JoinRender:
     worker: RenderWorker
     blobs: BlobStore
     new_blobs: NewBlobs
+    deletions: BlobDeletions
     sandbox: WarmSandbox
 
     async def __call__(self, job: JobContext) -> None:
@@ -139,13 +148,13 @@ class JoinRender:
         parts = await self.worker.finished_slices(render.id)
         result = await self._join(render, plan, parts)
         digest = joined_film_digest(render, parts)
+        assert render.sound_key is not None
+        unused = f"{slices_prefix(render)}/", render.sound_key
         if not await retry_while_database_down(
-            lambda: self.worker.complete(render.id, result, film_digest=digest)
+            lambda: self.worker.complete(render.id, result, film_digest=digest, unused=unused)
         ):
             await self.new_blobs.discard(result.output_key)
-        assert render.sound_key is not None
-        for key in [render.sound_key, *(part.blob_key for part in parts)]:
-            await self.blobs.delete(key)
+        await self.deletions.run(*unused)
 
     async def _join(
         self, render: Render, plan: FilmPlan, parts: list[FinishedSlice]
