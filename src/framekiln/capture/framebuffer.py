@@ -111,6 +111,7 @@ Pixels = NDArray[np.uint8]
 _MARK_PX: Final = 8
 _ROUNDS: Final = 3
 _MAX_FALLEN: Final = 100
+_LATER_FRAMES: Final = 2
 
 
 class FramebufferNotFound(Exception):
@@ -161,21 +162,24 @@ def _find(page: Page, *, most: int | None) -> Block | None:
     for _ in range(_ROUNDS):
         colours = [secrets.token_bytes(3) for _ in range(3)]
         page.evaluate(_paint_script(colours))
-        _draw(page)
+        _draw(page, colours, candidates)
         found = _search(page, colours) if candidates is None else candidates
         shown = (each for each in found if _shows(each, page.size, colours))
         candidates = list(islice(shown, most))
     return candidates[0] if candidates else None
 
 
-def _draw(page: Page) -> None:
+def _draw(page: Page, colours: list[bytes], candidates: list[Block] | None) -> None:
     """Draw what was painted, even if Chromium is busy and drops frames."""
     for _ in range(_MAX_FALLEN):
         page.redraw()
         if page.evaluate("hasPainted"):
             break
-    # The drawn content is presented with the following frames.
-    for _ in range(2):
+    # The drawn content is presented with the following frames. One block shows it or does not;
+    # of several, a copy may show it sooner.
+    for _ in range(_LATER_FRAMES):
+        if candidates and len(candidates) == 1 and _shows(candidates[0], page.size, colours):
+            break
         page.redraw()
 
 
