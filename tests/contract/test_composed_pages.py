@@ -31,10 +31,10 @@ from tests.fuzz.composed_pages import film_both_ways
 from tests.support.composed_pages import (
     cut,
     frames_both_ways,
+    golden_film,
     likenesses,
     plan_of,
     side_by_side,
-    sized_film,
 )
 from tests.support.golden import FOLDER, GoldenComposition
 from tests.support.local_assets import LocalAssets
@@ -116,7 +116,7 @@ def test_composed_frames_match_chromium_for_all_supported_motion(browser: Browse
 def test_goldens_look_the_same_composed_and_filmed(
     browser: Browser, stock: LocalAssets, name: str
 ) -> None:
-    film, every = sized_film(GoldenComposition(FOLDER / name), stock)
+    film, every = golden_film(GoldenComposition(FOLDER / name), stock)
     check(list(likenesses(film, browser, every=every)))
 
 
@@ -281,8 +281,8 @@ def test_a_page_that_cannot_be_loaded_twice_is_filmed(
         '<ef-image src="https://media.test/dawn.jpg"></ef-image></ef-timegroup>'
     )
     assets = AssetsOnce(stock)
-    # In a window of its own size, the page is loaded once to be filmed.
-    film = FilmOrder(html, 64, 64, assets=assets, page_method=PageMethod.COMPOSED)
+    # A page whose text names its size is loaded once to be filmed.
+    film = FilmOrder(html, assets=assets, page_method=PageMethod.COMPOSED)
     made = make(film, browser, tmp_path / "film.mp4")
     assert "could not be drawn" in str(made.record.filmed_reason)
     assert len(decode_frames(tmp_path / "film.mp4")) == made.plan.timeline.frame_count

@@ -15,7 +15,13 @@ from framekiln.engine.film import make_film
 from framekiln.engine.film_order import FilmOrder, PageMethod
 from framekiln.engine.page.queries import GRACE_MS
 from framekiln.engine.page.renderer import open_page_renderer
-from tests.support.composed_pages import cut, frames_both_ways, likenesses, side_by_side, sized_film
+from tests.support.composed_pages import (
+    cut,
+    frames_both_ways,
+    golden_film,
+    likenesses,
+    side_by_side,
+)
 from tests.support.frame_codes import read_frame_code
 from tests.support.golden import FOLDER, GoldenComposition
 from tests.support.local_assets import LocalAssets
@@ -71,21 +77,8 @@ MARGINS = (
 )
 
 
-def order(
-    html: str,
-    assets: LocalAssets,
-    method: PageMethod = PageMethod.COMPOSED,
-    size: FrameSize = SIZE,
-) -> FilmOrder:
-    # A page whose size is not said beforehand is opened twice.
-    return FilmOrder(
-        html,
-        size.width_px,
-        size.height_px,
-        fps=Fraction(30),
-        assets=assets,
-        page_method=method,
-    )
+def order(html: str, assets: LocalAssets, method: PageMethod = PageMethod.COMPOSED) -> FilmOrder:
+    return FilmOrder(html, fps=Fraction(30), assets=assets, page_method=method)
 
 
 def check(found: list[Likeness], *, least: float = 0.99) -> None:
@@ -100,7 +93,7 @@ def stock(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
 
 def test_video_in_any_place_looks_as_in_chromium(browser: Browser, stock: LocalAssets) -> None:
     html, size = side_by_side(PAGES.values(), SIZE)
-    film = order(page(html, size), stock, size=size)
+    film = order(page(html, size), stock)
     found: dict[str, list[Likeness]] = {name: [] for name in PAGES}
     for frame in frames_both_ways(film, browser, every=6):
         for name, cell in zip(PAGES, cut(*frame, SIZE), strict=True):
@@ -116,7 +109,7 @@ def test_video_in_a_page_with_margins_looks_as_in_chromium(
 
 
 def test_golden_footage_under_a_lower_third(browser: Browser, stock: LocalAssets) -> None:
-    film, every = sized_film(GoldenComposition(FOLDER / "lower-third"), stock)
+    film, every = golden_film(GoldenComposition(FOLDER / "lower-third"), stock)
     check(list(likenesses(film, browser, every=every)))
 
 

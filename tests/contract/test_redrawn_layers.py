@@ -16,7 +16,7 @@ from framekiln.engine.composed.errors import NotComposable
 from framekiln.engine.composed.renderer import FRAMES_REDRAWN, raise_if_better_filmed
 from framekiln.engine.film_order import FilmOrder, PageMethod
 from framekiln.engine.film_plan import FilmPlan
-from tests.support.composed_pages import likenesses, plan_of, sized_film
+from tests.support.composed_pages import golden_film, likenesses, plan_of
 from tests.support.golden import FOLDER, GoldenComposition
 from tests.support.local_assets import LocalAssets
 from tests.support.stock_media import stock_makers
@@ -65,7 +65,7 @@ def test_colours_sizes_shadows_and_drawings_that_change(browser: Browser) -> Non
 def test_goldens_with_changing_parts_look_the_same_composed_and_filmed(
     browser: Browser, stock: LocalAssets, name: str
 ) -> None:
-    film, every = sized_film(GoldenComposition(FOLDER / name), stock)
+    film, every = golden_film(GoldenComposition(FOLDER / name), stock)
     found = list(likenesses(film, browser, every=every))
     assert min(each.ssim for each in found) >= 0.99
     assert float(np.mean([each.ssim for each in found])) >= 0.995

@@ -13,7 +13,7 @@ from framekiln.engine.composed.errors import NotComposable
 from framekiln.engine.film import make_film
 from framekiln.engine.film_order import FilmOrder, PageMethod
 from framekiln.engine.film_plan import FilmPlan
-from tests.support.composed_pages import likenesses, plan_of, sized_film
+from tests.support.composed_pages import golden_film, likenesses, plan_of
 from tests.support.golden import FOLDER, GoldenComposition
 from tests.support.libraries import module_makers
 from tests.support.local_assets import LocalAssets
@@ -85,7 +85,7 @@ def test_goldens_with_scripts_look_the_same_composed_and_filmed(
     browser: Browser, tmp_path: Path, name: str
 ) -> None:
     assets = LocalAssets(tmp_path, stock_makers() | module_makers())
-    film, every = sized_film(GoldenComposition(FOLDER / name), assets)
+    film, every = golden_film(GoldenComposition(FOLDER / name), assets)
     found = list(likenesses(film, browser, every=every))
     assert min(each.ssim for each in found) >= 0.99
     assert all(each.is_close for each in found)

@@ -410,7 +410,7 @@ async def test_a_changed_caption_of_a_page_films_only_the_slice_that_shows_it(
     sharing, alone = await app.other_organization(), await app.other_organization()
 
     async def made(where: AppHarness, html: str) -> tuple[bytes, int]:
-        info = await where.render(html, width=160, height=90, work_slice_ms=1000)
+        info = await where.render(html, work_slice_ms=1000)
         slices = await where.client.get(f"/api/v1/renders/{info['id']}/slices")
         methods = [each["method"] for each in slices.json()["slices"]]
         return await where.output(info), methods.count("copied")

@@ -374,8 +374,7 @@ def scenes_page(
 
 def page_slices(browser: Browser, html: str) -> tuple[tuple[str | None, ...], str | None]:
     """Return the digests of a page's slices, and why the whole page counts for each."""
-    # A page whose size is not said beforehand is opened twice.
-    order = FilmOrder(html, 128, 64, has_page_digests=True)
+    order = FilmOrder(html=html, has_page_digests=True)
     with open_renderer(order, browser, FilmLimits()) as renderer:
         return renderer.digests(SCENE_SLICES).slices, renderer.take_record().whole_reason
 
@@ -450,12 +449,7 @@ def test_auto_composes_a_page_only_if_its_slices_cannot_be_reused_one_by_one(
         (one_scene, True),
     ):
         order = FilmOrder(
-            html,
-            640,
-            360,
-            has_page_digests=has_digests,
-            page_method=PageMethod.AUTO,
-            assets=assets,
+            html, has_page_digests=has_digests, page_method=PageMethod.AUTO, assets=assets
         )
         with open_renderer(order, browser, FilmLimits()) as renderer:
             renderer.render_slice(FilmSlice(0, 0, 2), tmp_path / "slice.mp4", lambda _: None)
@@ -475,7 +469,7 @@ def test_slices_of_changed_pages_with_equal_digests_have_equal_bytes(
     """Filmed after another scene, or after the same one."""
     films = []
     for number, scenes in enumerate((SCENES, ("one", "<i>zwo</i>", "three"))):
-        order = FilmOrder(scenes_page(scenes), 128, 64, has_page_digests=True)
+        order = FilmOrder(html=scenes_page(scenes), has_page_digests=True)
         with open_renderer(order, browser, FilmLimits()) as renderer:
             digests = renderer.digests(SCENE_SLICES).slices
             for slice_ in SCENE_SLICES:

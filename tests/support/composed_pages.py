@@ -93,11 +93,7 @@ def plan_of(film: FilmOrder, browser: Browser) -> FilmPlan:
         return filmed.plan
 
 
-def sized_film(golden: GoldenComposition, assets: Assets) -> tuple[FilmOrder, int]:
-    """Return a film of a golden page, and the distance of a dozen frames of it to compare.
-
-    In a window of its own size, a page is opened once instead of twice.
-    """
-    said = golden.expected
-    film = FilmOrder(golden.html, said.width_px, said.height_px, assets=assets)
-    return film, golden.frames_in(ms=said.duration_ms // 12)
+def golden_film(golden: GoldenComposition, assets: Assets) -> tuple[FilmOrder, int]:
+    """Return a film of a golden page, and the distance of a dozen frames of it to compare."""
+    every = golden.frames_in(ms=golden.expected.duration_ms // 12)
+    return FilmOrder(golden.html, assets=assets), every

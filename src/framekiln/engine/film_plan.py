@@ -12,6 +12,7 @@ from math import ceil
 from typing import Any, Final
 
 from framekiln.capture.page import FrameSize, PageFacts
+from framekiln.composition.likely_size import likely_size
 from framekiln.composition.render_preset import RenderPreset
 from framekiln.engine.audio_clips import (
     AudioClips,
@@ -181,6 +182,18 @@ def _clip_as_json(clip: PageAudioClip | LayerAudioClip) -> dict[str, Any]:
 def _clip_from_json(value: dict[str, Any]) -> PageAudioClip | LayerAudioClip:
     kind = LayerAudioClip if "layer_id" in value else PageAudioClip
     return kind.from_json(value)
+
+
+def likely_window(order: FilmOrder) -> FrameSize:
+    """Return the size in which to open a page at first, before it has said its own."""
+    likely = likely_size(order.html)
+    sides = (
+        order.width_px or likely.width_px or DEFAULT_SIZE.width_px,
+        order.height_px or likely.height_px or DEFAULT_SIZE.height_px,
+    )
+    if max(sides) > MAX_SIDE_PX:
+        return DEFAULT_SIZE
+    return even_size(*sides)[0] if order.still is None else FrameSize(*sides)
 
 
 def plan_page_film(order: FilmOrder, facts: PageFacts) -> FilmPlan:

@@ -18,20 +18,21 @@ from framekiln.capture.bridged_page import BridgedPage
 from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.grabber import Grabber, GrabMethod, prepare_grabber
-from framekiln.capture.page import LOSSLESS, FrameSize, Page, PageFacts
+from framekiln.capture.page import LOSSLESS, Page, PageFacts
 from framekiln.capture.page_session import ConsoleEntry
 from framekiln.capture.screenshot import read_png
 from framekiln.composition.document import as_document
 from framekiln.engine.audio_clips import AudioClips, PageAudio, audible_clips
 from framekiln.engine.confinement import missing_confinement
 from framekiln.engine.errors import FilmTookTooLong, SizeUnsettled
-from framekiln.engine.film_order import DEFAULT_SIZE, FilmLimits, FilmOrder, StillMoment
+from framekiln.engine.film_order import FilmLimits, FilmOrder, StillMoment
 from framekiln.engine.film_plan import (
     PRESET_SETTINGS,
     CaptureRecord,
     FilmDigests,
     FilmPlan,
     FilmSlice,
+    likely_window,
     plan_page_film,
 )
 from framekiln.engine.missing_media import check_images
@@ -50,7 +51,8 @@ from framekiln.timeline import Timeline
 OnFrame = Callable[[int], None]
 """Called with the number of each frame captured. An exception stops the film."""
 
-# Once to learn the page's size, once with that size, and once more in case the size changed it.
+# Once to learn the page's size, once with that size, and once more in case the size changed it. If
+# the size was as likely as it seemed, once.
 _OPENINGS: Final = 3
 # A change that was not expected, and goes back to where it was, is noticed if frames are drawn.
 _MAX_REPEATED: Final = 16
@@ -301,9 +303,7 @@ def open_page_renderer(
     `fallback_reason` says why raw frames cannot be used, if they cannot.
     """
     raw = order.grabbing is GrabMethod.RAW and fallback_reason is None
-    viewport = FrameSize(
-        order.width_px or DEFAULT_SIZE.width_px, order.height_px or DEFAULT_SIZE.height_px
-    )
+    viewport = likely_window(order)
     for _ in range(_OPENINGS):
         with (
             open_page_for(order, browser, viewport) as (page, has_own_runtime),
