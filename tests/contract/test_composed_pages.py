@@ -210,26 +210,6 @@ def test_a_random_page_is_filmed_both_ways(browser: Browser, stock: LocalAssets)
     assert (found.verdict, len(found.frames)) == ("composed", 48)
 
 
-def test_moves_by_whole_pixels_are_exact(browser: Browser) -> None:
-    html = """<style>body { margin: 0; background: #234; color: #fff; font: 21px "DejaVu Sans" }
-      p { position: absolute; left: 33px; top: 41px; margin: 0; animation: jump 2s steps(1) both }
-      @keyframes jump { 50% { transform: translate(13px, 7px) } }</style><p>Whole pixels</p>"""
-    found = list(likenesses(order(html), browser, every=5))
-    assert min(each.ssim for each in found) > 0.9999
-
-
-def test_text_that_slides_is_as_sharp_as_in_chromium(browser: Browser) -> None:
-    html = """<!doctype html><style>
-      body { margin: 0; background: #fc1; font: bold 15px "Liberation Sans" }
-      p { position: absolute; left: 10px; top: 20.5px; margin: 0; animation: slide 2s linear both }
-      .low { top: auto; bottom: 12px }
-      @keyframes slide { to { transform: translate(27px, 5px) } }</style>
-      <p>Rain in the north, sun by noon<br>Ferries delayed<br>Cup final at 20:45</p>
-      <p class="low">At the bottom of the window</p>"""
-    found = list(likenesses(order(html), browser, every=4))
-    assert min(each.ssim for each in found) >= 0.997
-
-
 # After its animation, the box no longer lies above the text that follows it.
 # Whoever samples lines as fine as that gets others.
 MISLEADING = """<style>body { margin: 0 }

@@ -43,6 +43,8 @@ export function stateOf(
     parseTransform(style.transform),
   ];
   const [x = 0, y = 0] = style.transformOrigin.split(" ").map(Number.parseFloat);
+  // Chromium puts what it transforms on whole pixels first. A mere move has no origin.
+  const origin = [Math.round(left) + x, Math.round(top) + y] as const;
   const [translate, rotate, scale, transform] = parts;
   if (!translate || !rotate || !scale || !transform) return "a transform in space";
   const own = isTransformable(mover, style)
@@ -53,7 +55,7 @@ export function stateOf(
   if (other !== "") return `${selectorOf(mover)}: it moves with ${other}`;
   const cut = clip === null ? NO_CLIP : [...clip.box, clip.radiusPx];
   // What is hidden still moves, fades and cuts what is in it and seen.
-  return [Number(isVisible), Number(style.opacity), ...about(own, left + x, top + y), ...cut];
+  return [Number(isVisible), Number(style.opacity), ...about(own, ...origin), ...cut];
 }
 
 /** Transforms have no effect on parts of a line. */
