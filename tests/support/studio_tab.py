@@ -13,9 +13,8 @@ from PIL import Image
 from tests.support.browser_tab import BrowserTab
 from tests.support.libraries import FOLDER
 from tests.support.tab_walk import keyboard_problems
-from tests.support.timeouts import TIMEOUT_S
+from tests.support.timeouts import TIMEOUT_S, growing_pauses
 
-POLL_S = 0.1
 AXE = FOLDER / "axe-core" / "axe.min.js"
 
 Windows = Sequence[tuple[int, bool]]
@@ -57,6 +56,16 @@ class StudioTab:
         self._has_replaced = False
         self.tab.open(path if path.startswith("http") else self.url + path)
 
+    def go(self, path: str) -> None:
+        """Go to another page of the studio as its links do: the document stays."""
+        if self.run("location.pathname") == path:
+            return
+        # Only what the next page draws has no mark.
+        self.run("document.querySelector('main h1').dataset.isOld = ''")
+        going = f"history.pushState(null, '', {json.dumps(path)})"
+        self.run(f"{going}, dispatchEvent(new PopStateEvent('popstate'))")
+        self.wait("!!document.querySelector('main h1:not([data-is-old])')")
+
     def run(self, script: str) -> Any:
         return self.tab.run(script)
 
@@ -66,11 +75,12 @@ class StudioTab:
 
     def poll(self, ask: Callable[[], Any], message: str) -> Any:
         deadline = time.monotonic() + TIMEOUT_S
+        pauses = growing_pauses()
         while not (found := ask()):
             if time.monotonic() > deadline:
                 text = self.run("document.body.innerText")
                 raise AssertionError(f"{message}; {self.errors}; the page says:\n{text}")
-            time.sleep(POLL_S)
+            time.sleep(next(pauses))
         return found
 
     def wait_text(self, text: str) -> None:

@@ -20,6 +20,17 @@ GENEROUS_SETTINGS: Final = {"FRAMEKILN_SETTLE_TIMEOUT_S": f"{TIMEOUT_S:.0f}"}
 _LIMITS_S: Final = (2.0, 20.0, 200.0)
 
 
+def growing_pauses() -> Iterator[float]:
+    """Yield the pauses between looks at something, in seconds.
+
+    What is there at once is found at once; what takes long is not slowed down by those who look.
+    """
+    pause_s = 0.05
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s, 0.4)
+
+
 class Attempt:
     """One attempt with a limit; as a context manager it returns the limit in seconds."""
 
