@@ -4,6 +4,7 @@ The reviewer has a link and no account. What the page approves is what the servi
 the render hides.
 """
 
+import base64
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +23,7 @@ from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames
 from tests.support.service import Account, Service
 from tests.support.studio_tab import StudioTab, check_page
-from tests.support.timeouts import TIMEOUT_S
+from tests.support.timeouts import TIMEOUT_S, growing_pauses
 
 CLIP = Clip(fps=Fraction(30000, 1001), duration_s=Fraction(2), variable_rate=True, b_frames=2)
 NUMBERS = CLIP.frame_numbers
@@ -40,7 +41,9 @@ PIXELS = """(() => {
   const canvas = new OffscreenCanvas(naturalWidth, naturalHeight);
   const context = canvas.getContext("2d");
   context.drawImage(image, 0, 0);
-  return [...context.getImageData(0, 0, canvas.width, canvas.height).data];
+  const {data} = context.getImageData(0, 0, canvas.width, canvas.height);
+  // Ten times as fast as a list of numbers.
+  return btoa(Array.from(data, (each) => String.fromCharCode(each)).join(""));
 })()"""
 BOX = """(() => {
   const overlay = document.querySelector(".review-boxes");
@@ -123,8 +126,8 @@ class ReviewTab:
 
     def pixels(self, picture: str) -> Any:
         """Return red, green and blue of a picture or canvas of the page."""
-        found = np.array(self.tab.run(PIXELS.replace("PICTURE", picture)), np.uint8)
-        return found.reshape(CLIP.height, CLIP.width, 4)[..., :3]
+        found = base64.b64decode(self.tab.run(PIXELS.replace("PICTURE", picture)))
+        return np.frombuffer(found, np.uint8).reshape(CLIP.height, CLIP.width, 4)[..., :3]
 
     def boxes(self) -> list[Any]:
         """Return left, top, width and height of all boxes in fractions of the picture."""
@@ -139,9 +142,10 @@ class ReviewTab:
 
 def wait_for(ask: Callable[[], Any], what: str) -> Any:
     deadline = time.monotonic() + TIMEOUT_S
+    pauses = growing_pauses()
     while not (found := ask()):
         assert time.monotonic() < deadline, what
-        time.sleep(0.1)
+        time.sleep(next(pauses))
     return found
 
 
