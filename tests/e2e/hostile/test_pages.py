@@ -58,16 +58,6 @@ GREEDY = {
         "const kept = []; setInterval(() => kept.push(new Uint8Array(32 << 20).fill(1)), 1)",
         "400 MiB of memory",
     ),
-    "strings": (
-        "const kept = []; setInterval(() => kept.push('x'.repeat(1 << 20) + kept.length"
-        " + [...Array(1 << 18)].map(Math.random).join()), 1)",
-        "400 MiB of memory",
-    ),
-    "elements": (
-        "const kept = []; setInterval(() => { const part = document.createElement('p');"
-        " part.innerHTML = '<b>x</b>'.repeat(50000); kept.push(part) }, 1)",
-        "400 MiB of memory",
-    ),
     "canvases": (
         "const kept = []; setInterval(() => { const canvas = document.createElement('canvas');"
         " canvas.width = canvas.height = 4096; canvas.getContext('2d').fillRect(0, 0, 4096, 4096);"
