@@ -320,6 +320,17 @@ def test_a_lock_that_is_looked_at_can_be_taken_a_moment_later(
     assert len(waits) == 1
 
 
+def test_a_folder_with_an_owner_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command beside a running service comes by here."""
+    waits: list[float] = []
+    monkeypatch.setattr("framekiln.kit.folder_lock.time.sleep", waits.append)
+    with lock_folder(tmp_path), pytest.raises(FolderInUse), lock_folder(tmp_path):
+        pass
+    assert waits == []
+
+
 def test_a_lock_ends_with_its_holder(tmp_path: Path) -> None:
     with lock_folder(tmp_path), pytest.raises(FolderInUse), lock_folder(tmp_path):
         pass

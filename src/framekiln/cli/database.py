@@ -23,7 +23,7 @@ from framekiln.cli.supervisor import RESTART_AT_ONCE, Supervisor
 from framekiln.db.embedded import EmbeddedPostgres
 from framekiln.db.migrate import migrate, pending
 from framekiln.kit.errors import Conflict, Unavailable
-from framekiln.kit.folder_lock import FolderInUse, lock_folder
+from framekiln.kit.folder_lock import FolderInUse, is_locked
 from framekiln.kit.garbage import uncollected_imports
 from framekiln.kit.processes import Program
 from framekiln.settings import Settings
@@ -136,14 +136,12 @@ def running_conninfo(settings: Settings) -> str:
     postgres = embedded_postgres(settings)
     if not postgres.exists():
         raise _missing(settings)
-    try:
-        with lock_folder(settings.data):
-            raise DatabaseMissing(
-                f"the database in {settings.data} does not run: start framekiln serve, or set"
-                " DATABASE_URL; only framekiln serve starts it as root"
-            )
-    except FolderInUse:
-        return postgres.conninfo
+    if not is_locked(settings.data):
+        raise DatabaseMissing(
+            f"the database in {settings.data} does not run: start framekiln serve, or set"
+            " DATABASE_URL; only framekiln serve starts it as root"
+        )
+    return postgres.conninfo
 
 
 async def start_postgres(supervisor: Supervisor, postgres: EmbeddedPostgres) -> None:

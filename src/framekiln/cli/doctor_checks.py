@@ -20,7 +20,7 @@ from framekiln.db.embedded import OLDEST_MAJOR, installed_servers
 from framekiln.db.migrate import pending
 from framekiln.kit.confined.run import describe_confinement
 from framekiln.kit.errors import FramekilnError
-from framekiln.kit.folder_lock import FolderInUse, lock_folder
+from framekiln.kit.folder_lock import is_locked
 from framekiln.settings import Settings
 from framekiln.speech.configuration import SpeechSettings
 from framekiln.speech.languages import check_language
@@ -96,7 +96,7 @@ def check_machine(settings: Settings) -> Iterator[CheckResult]:
 
 async def check_settings(settings: Settings) -> list[CheckResult]:
     """Check the settings: data folder, port, database, speech engine."""
-    is_serving = await asyncio.to_thread(_is_serving, settings)
+    is_serving = await asyncio.to_thread(is_locked, settings.data)
     is_answering = await asyncio.to_thread(is_service_at, settings.host, settings.port)
     return [
         check_data_folder(settings.data),
@@ -321,18 +321,6 @@ def _fix(passed: list[SkippedEngine], settings: SpeechSettings) -> str:
         return "pip install pocketsphinx"
     # If a folder is set, only that one is searched.
     return _FETCH_SPEECH + (f" --into {settings.folders[0]}" if len(settings.folders) == 1 else "")
-
-
-def _is_serving(settings: Settings) -> bool:
-    if not settings.data.is_dir():
-        return False
-    try:
-        with lock_folder(settings.data):
-            return False
-    except FolderInUse:
-        return True
-    except FramekilnError:
-        return False
 
 
 def _run(*argv: str) -> str:

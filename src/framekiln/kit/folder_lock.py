@@ -62,35 +62,53 @@ def lock_folder(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def is_locked(folder: Path) -> bool:
+    """Return whether a process owns the folder. Changes nothing."""
+    return _holder(folder) is not None
+
+
 def lock_holder(folder: Path) -> int | None:
-    """Return the process that holds the lock of a folder; None if nobody does. Changes nothing."""
+    """Return the process that owns the folder; None if nobody does. Changes nothing."""
+    holder = _holder(folder) or ""
+    return int(holder) if holder.isdecimal() else None
+
+
+def _holder(folder: Path) -> str | None:
+    """Return what the owner wrote into its lock; None if nobody owns the folder."""
     try:
         descriptor = os.open(folder / "serve.lock", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.pread(descriptor, 32, 0).decode().strip()
-        return int(holder) if holder.isdecimal() else None
+        return None if _locks(descriptor, fcntl.LOCK_SH) else _text_in(descriptor)
     finally:
         os.close(descriptor)
-    return None
 
 
 def _take(descriptor: int, folder: Path) -> None:
-    # Only a lock shows whether a folder is locked, so `framekiln doctor` holds one for a moment.
     for _ in range(_TRIES):
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _locks(descriptor, fcntl.LOCK_EX):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            return
+        # Those who only look share the lock, and leave it in a moment. An owner keeps it.
+        if not _locks(descriptor, fcntl.LOCK_SH):
             break
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
         time.sleep(_TRY_EVERY_S)
-    else:
-        holder = os.pread(descriptor, 32, 0).decode().strip() or "unknown"
-        raise FolderInUse(
-            f"another framekiln (pid {holder}) uses {folder};"
-            " stop it or choose another FRAMEKILN_DATA",
-            pid=holder,
-        )
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    holder = _text_in(descriptor) or "unknown"
+    raise FolderInUse(
+        f"another framekiln (pid {holder}) uses {folder}; stop it or choose another FRAMEKILN_DATA",
+        pid=holder,
+    )
+
+
+def _locks(descriptor: int, kind: int) -> bool:
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def _text_in(descriptor: int) -> str:
+    return os.pread(descriptor, 32, 0).decode().strip()
