@@ -12,6 +12,7 @@ import httpx
 from tests.support.api_process import HttpServer, running_api
 from tests.support.timeouts import TIMEOUT_S
 
+CLIENT = httpx.Client(timeout=TIMEOUT_S, limits=httpx.Limits(max_keepalive_connections=0))
 COUNT = re.compile(r'requests_total\{method="GET",route="/healthz",status="200"\} ([0-9.]+)')
 
 
@@ -38,7 +39,7 @@ def test_api_processes_share_an_address_and_their_metrics(conninfo: str, tmp_pat
 
 def ask(server: HttpServer, path: str) -> httpx.Response:
     """Send a request on a connection of its own."""
-    return httpx.get(f"{server.url}{path}", timeout=TIMEOUT_S)
+    return CLIENT.get(f"{server.url}{path}")
 
 
 def healthy_count(server: HttpServer) -> float:
