@@ -242,7 +242,7 @@ def _page_warning(found: object) -> str:
     """Return what the runtime found while it planned the page, which may have changed it."""
     if not isinstance(found, Mapping):
         return str(found)
-    code, text = found.get("code"), str(found.get("text", ""))
+    code, text = str(found.get("code")), str(found.get("text", ""))
     return WarningText(code, text) if code in _PAGE_CODES else text
 
 
