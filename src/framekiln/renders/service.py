@@ -265,6 +265,8 @@ class Renders:
     async def _delete_row(self, connection: Connection, render: Render) -> None:
         await store.delete(connection, render.id)
         await self._deletions.add(connection, _blobs_of(render))
+        # Its followers read it again, and learn that it is gone.
+        await notify(connection, progress_topic(render.id))
 
     async def slices(self, render_id: RenderId) -> list[RenderSlice]:
         """Return all slices with their progress, in order."""
@@ -279,7 +281,7 @@ class Renders:
     async def page(
         self, organization_id: OrganizationId, page: NewestPage, *, status: RenderStatus | None
     ) -> list[Render]:
-        """Return renders of pages, newest first; those of videos and redactions are left out."""
+        """Return renders, newest first; those of videos are left out."""
         async with self._database.connection() as connection:
             return await store.list_newest(connection, organization_id, page, status=status)
 

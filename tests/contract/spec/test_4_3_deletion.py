@@ -35,6 +35,14 @@ def empty(idle_app: AppHarness) -> AppHarness:
     return idle_app
 
 
+async def test_a_follower_of_a_render_learns_of_its_deletion(empty: AppHarness) -> None:
+    """The stream of events ended with its next heartbeat."""
+    created = (await empty.client.post(RENDERS, json={})).json()
+    async with empty.services.renders.follow(RenderId(UUID(created["id"]))) as follower:
+        assert (await empty.client.delete(f"{RENDERS}/{created['id']}")).status_code == 200
+        assert await follower.wait(TIMEOUT_S)
+
+
 async def force(app: AppHarness, render_id: str, status: RenderStatus) -> None:
     async with app.services.database.transaction() as connection:
         await connection.execute("UPDATE render SET status = %s WHERE id = %s", (status, render_id))
