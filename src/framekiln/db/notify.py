@@ -15,7 +15,7 @@ import structlog
 from psycopg import sql
 
 from framekiln.db.conninfo import complete_conninfo
-from framekiln.db.pool import Connection, DatabaseUnavailable, no_lost_cancellation
+from framekiln.db.pool import Connection, DatabaseUnavailable, NoLostCancellation
 
 CHANNEL = "framekiln"
 OPEN_TIMEOUT_S = 5.0
@@ -144,7 +144,7 @@ async def listen(
     names = [sql.SQL("LISTEN {}").format(sql.Identifier(channel)) for channel in channels]
     while True:
         try:
-            with no_lost_cancellation():
+            with NoLostCancellation():
                 async with await psycopg.AsyncConnection.connect(
                     conninfo, autocommit=True
                 ) as connection:

@@ -9,7 +9,8 @@ import math
 import select
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
+from types import TracebackType
 
 import psycopg
 from psycopg.rows import DictRow, dict_row
@@ -45,17 +46,20 @@ class _PooledConnection(psycopg.AsyncConnection[DictRow]):
     """When it was last returned in working order, by the monotonic clock."""
 
 
+_Pool = AsyncConnectionPool[_PooledConnection]
+
+
 class Database:
     """A pool of at most `max_connections`; rows are dictionaries."""
 
     def __init__(self, conninfo: str, *, max_connections: int = MAX_CONNECTIONS) -> None:
         self._conninfo = complete_conninfo(conninfo)
         self._max_connections = max_connections
-        self._pool: AsyncConnectionPool[_PooledConnection] | None = None
+        self._pool: _Pool | None = None
 
     async def open(self) -> None:
         """Connect; raise `DatabaseUnavailable` if the server does not respond in time."""
-        pool = AsyncConnectionPool[_PooledConnection](
+        pool = _Pool(
             self._conninfo,
             connection_class=_PooledConnection,
             kwargs={"autocommit": True, "row_factory": dict_row},
@@ -66,7 +70,7 @@ class Database:
             open=False,
         )
         try:
-            with no_lost_cancellation():
+            with NoLostCancellation():
                 await pool.open(wait=True, timeout=OPEN_TIMEOUT_S)
         except BaseException as error:
             await pool.close()
@@ -82,28 +86,14 @@ class Database:
         """Close every connection; closing twice is harmless."""
         pool, self._pool = self._pool, None
         if pool is not None:
-            with no_lost_cancellation():
+            with NoLostCancellation():
                 await pool.close()
 
-    @asynccontextmanager
-    async def connection(self) -> AsyncIterator[Connection]:
+    def connection(self) -> AbstractAsyncContextManager[Connection]:
         """Yield a connection on which each statement commits by itself: for reads."""
         if self._pool is None:
             raise DatabaseUnavailable("The database pool is not open.")
-        pool = self._pool
-        connection = await _acquire(pool)
-        worked_at = -math.inf
-        try:
-            with no_lost_cancellation():
-                yield connection
-            worked_at = time.monotonic()
-        except psycopg.OperationalError as error:
-            if not _is_lost(connection, error):
-                raise
-            raise DatabaseUnavailable("The connection to PostgreSQL was lost.") from error
-        finally:
-            connection.worked_at = worked_at
-            await pool.putconn(connection)
+        return _Borrowed(self._pool)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
@@ -121,6 +111,36 @@ class Database:
         return True
 
 
+class _Borrowed(AbstractAsyncContextManager[Connection]):
+    """A connection of the pool for the length of a block."""
+
+    def __init__(self, pool: _Pool) -> None:
+        self._pool = pool
+
+    async def __aenter__(self) -> Connection:
+        self._connection = await _acquire(self._pool)
+        self._cancellation = NoLostCancellation()
+        self._cancellation.__enter__()
+        return self._connection
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        connection = self._connection
+        connection.worked_at = -math.inf
+        try:
+            self._cancellation.__exit__(kind, error, traceback)
+            if error is None:
+                connection.worked_at = time.monotonic()
+            elif isinstance(error, psycopg.OperationalError) and _is_lost(connection, error):
+                raise DatabaseUnavailable("The connection to PostgreSQL was lost.") from error
+        finally:
+            await self._pool.putconn(connection)
+
+
 async def _configure(connection: _PooledConnection) -> None:
     """Read times in UTC, whatever the server's setting, so that they are written alike.
 
@@ -130,7 +150,7 @@ async def _configure(connection: _PooledConnection) -> None:
     await connection.execute("SET TIME ZONE 'UTC'")
 
 
-async def _acquire(pool: AsyncConnectionPool[_PooledConnection]) -> _PooledConnection:
+async def _acquire(pool: _Pool) -> _PooledConnection:
     """Return a connection that has just responded.
 
     The pool's own check pauses longer after each dead connection, so a full pool would not recover
@@ -148,7 +168,7 @@ async def _acquire(pool: AsyncConnectionPool[_PooledConnection]) -> _PooledConne
         if _has_just_worked(connection):
             return connection
         try:
-            with no_lost_cancellation():
+            with NoLostCancellation():
                 await AsyncConnectionPool.check_connection(connection)
         except psycopg.OperationalError:
             await pool.putconn(connection)
@@ -159,12 +179,10 @@ async def _acquire(pool: AsyncConnectionPool[_PooledConnection]) -> _PooledConne
             return connection
 
 
-async def _take(
-    pool: AsyncConnectionPool[_PooledConnection], *, timeout_s: float
-) -> _PooledConnection:
+async def _take(pool: _Pool, *, timeout_s: float) -> _PooledConnection:
     connection: _PooledConnection | None = None
     try:
-        with no_lost_cancellation():
+        with NoLostCancellation():
             connection = await pool.getconn(timeout=timeout_s)
     except asyncio.CancelledError:
         if connection is not None:
@@ -173,27 +191,24 @@ async def _take(
     return connection
 
 
-@contextmanager
-def no_lost_cancellation() -> Iterator[None]:
-    """Raise the cancellation that the block received but did not raise.
+class NoLostCancellation(AbstractContextManager[None]):
+    """Raises the cancellation that the block received but did not raise.
 
     The canceller would wait for the task forever. The pool waits with `asyncio.wait_for`, which on
     Python 3.11 drops a cancellation that arrives together with the awaited result. And psycopg asks
     the server to cancel the running statement first: if the server is gone, this error replaces the
     cancellation.
     """
-    task = asyncio.current_task()
-    assert task is not None
-    before = task.cancelling()
-    lost: psycopg.Error | None = None
-    try:
-        yield
-    except psycopg.Error as error:
-        if task.cancelling() == before:
-            raise
-        lost = error
-    if task.cancelling() > before:
-        raise asyncio.CancelledError from lost
+
+    def __enter__(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._task, self._before = task, task.cancelling()
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        is_other = error is not None and not isinstance(error, psycopg.Error)
+        if not is_other and self._task.cancelling() > self._before:
+            raise asyncio.CancelledError from error
 
 
 def _has_just_worked(connection: _PooledConnection) -> bool:
