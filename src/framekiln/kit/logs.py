@@ -4,6 +4,7 @@ Coloured lines for a terminal, one JSON object per line otherwise. Secrets are r
 here, as the last step, for every line.
 """
 
+import json
 import logging
 import re
 import sys
@@ -144,7 +145,9 @@ def _renderer(*, is_console: bool, colors: bool) -> Processor:
         return structlog.dev.ConsoleRenderer(
             colors=colors, exception_formatter=structlog.dev.plain_traceback
         )
-    return structlog.processors.JSONRenderer(default=str)
+    # `json.dumps` would make an encoder for each line.
+    encode = json.JSONEncoder(default=str).encode
+    return structlog.processors.JSONRenderer(lambda event, **_options: encode(event))
 
 
 def _quiet_libraries() -> None:
