@@ -6,7 +6,6 @@ A context variable, because an actor would otherwise be a parameter of every met
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Final
 
 from framekiln.audit.model import Actor, ActorType
@@ -22,7 +21,7 @@ def current_actor() -> Actor:
 
 def name_actor(actor_type: ActorType, actor_id: str | None, name: str | None = None) -> None:
     """Say who acts from here on; the network address is kept."""
-    _current.set(replace(_current.get(), type=actor_type, id=actor_id, name=name))
+    _current.set(Actor(actor_type, actor_id, name, _current.get().address))
 
 
 @contextmanager
