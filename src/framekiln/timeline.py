@@ -6,6 +6,7 @@ Nothing here is ever a float; milliseconds and microseconds appear only at the e
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, floor
 
 SOUND_RATE_HZ = 48_000
@@ -27,6 +28,12 @@ def read_fraction(text: object) -> Fraction:
     """
     if not isinstance(text, str) or _FRACTION.fullmatch(text) is None:
         raise ValueError(f"{str(text)[:40]!r} is not a fraction such as 30000/1001")
+    return Fraction(text)
+
+
+@lru_cache(maxsize=64)
+def stored_rate(text: str) -> Fraction:
+    """Return the frame rate that a row has; reading one takes long, and most films have a few."""
     return Fraction(text)
 
 

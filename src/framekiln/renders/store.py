@@ -3,7 +3,6 @@
 from collections import ChainMap
 from collections.abc import Sequence
 from datetime import datetime
-from fractions import Fraction
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -26,6 +25,7 @@ from framekiln.renders.model import (
     states_before,
 )
 from framekiln.renders.output import output_as_json, output_from_json
+from framekiln.timeline import stored_rate
 
 Row = dict[str, Any]
 
@@ -356,7 +356,7 @@ def _render(row: Row) -> Render:
             source_digest=row["source_digest"],
             width_px=row["asked_width_px"],
             height_px=row["asked_height_px"],
-            fps=Fraction(row["asked_fps"]) if row["asked_fps"] else None,
+            fps=stored_rate(row["asked_fps"]) if row["asked_fps"] else None,
             duration_ms=row["asked_duration_ms"],
             output=output_from_json(row["output"]),
             metadata=row["metadata"],
@@ -385,7 +385,7 @@ def _result(row: Row) -> RenderResult | None:
     return RenderResult(
         width_px=row["width_px"],
         height_px=row["height_px"],
-        fps=Fraction(row["fps"]),
+        fps=stored_rate(row["fps"]),
         duration_ms=row["duration_ms"],
         output_key=row["output_key"],
         byte_size=row["byte_size"],
