@@ -39,7 +39,7 @@ ContentDigest = Annotated[
 ]
 
 
-def stream_track(caller: PipelineCaller, file_id: str, track_id: str) -> StreamTrackRef:
+async def stream_track(caller: PipelineCaller, file_id: str, track_id: str) -> StreamTrackRef:
     """Return the stream and track that an address names."""
     return StreamTrackRef(caller.organization.id, parse_file_id(file_id), parse_track_id(track_id))
 

@@ -61,7 +61,7 @@ class PageNumberQuery(BaseModel):
     per_page: int = Field(default=DEFAULT_PER_PAGE, ge=1, le=MAX_PER_PAGE)
 
 
-def page_request(query: Annotated[PageNumberQuery, Query()]) -> PageNumberRequest:
+async def page_request(query: Annotated[PageNumberQuery, Query()]) -> PageNumberRequest:
     """Return which page the query asks for."""
     return PageNumberRequest(query.page, query.per_page)
 
