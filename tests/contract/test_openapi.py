@@ -222,8 +222,12 @@ def is_redundant(case: "Case[Any]", seen: set[tuple[str | None, ...]]) -> bool:
     Parameters are texts, so a wrong type is only another wrong text; those of a query are made up
     twice, alone and beside others. Bodies have types: each wrong one is tried.
     """
-    data = case.meta.phase.data if case.meta is not None else None
-    if data is None or case.meta.generation.mode.is_positive or data.parameter_location is None:
+    from schemathesis.generation.meta import CoveragePhaseData  # noqa: PLC0415
+
+    if case.meta is None or case.meta.generation.mode.is_positive:
+        return False
+    data = case.meta.phase.data
+    if not isinstance(data, CoveragePhaseData) or data.parameter_location is None:
         return False
     place = data.parameter_location.value
     if place == "body":
@@ -233,7 +237,7 @@ def is_redundant(case: "Case[Any]", seen: set[tuple[str | None, ...]]) -> bool:
         data.parameter == "Content-Type" and case.method == "GET"
     ):
         return True
-    shown = (data.scenario and data.scenario.value, place, data.parameter)
+    shown = (data.scenario.value, place, data.parameter)
     was_seen = shown in seen
     seen.add(shown)
     return was_seen
