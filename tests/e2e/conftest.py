@@ -23,6 +23,7 @@ from framekiln.engine.film import FilmResult, make_film, make_still
 from framekiln.engine.film_order import FilmOrder
 from framekiln.media.images.still_formats import StillFormat
 from tests.conftest import SHARED, SURVIVAL, group_of
+from tests.support.browser_tab import OrdinaryBrowser, open_ordinary_browser
 from tests.support.browsers import SharedBrowser
 from tests.support.frame_codes import Picture
 from tests.support.generous_limits import generous_limits
@@ -164,6 +165,13 @@ def account(shared_service: Service, request: pytest.FixtureRequest) -> Iterator
     """An organization for one file of tests, on the shared service."""
     with shared_service.open_account(request.node.name) as account:
         yield account
+
+
+@pytest.fixture(scope="session")
+def ordinary_browser() -> Iterator[OrdinaryBrowser]:
+    """A browser like that of a viewer, for tests that look at pages of the service."""
+    with open_ordinary_browser() as browser:
+        yield browser
 
 
 class Terminal:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from framekiln.client.client import Client
-from tests.support.browser_tab import BrowserTab, open_tab
+from tests.support.browser_tab import BrowserTab, OrdinaryBrowser
 from tests.support.clips import Clip, make_clip
 from tests.support.receiver import Answer, ReceivedRequest, Receiver
 from tests.support.service import Account
@@ -81,8 +81,8 @@ def page(account: Account) -> Iterator[PlayerPage]:
 
 
 @pytest.fixture(scope="module")
-def tab() -> Iterator[BrowserTab]:
-    with open_tab() as tab:
+def tab(ordinary_browser: OrdinaryBrowser) -> Iterator[BrowserTab]:
+    with ordinary_browser.open_tab() as tab:
         yield tab
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.browser_tab import BrowserTab, open_tab
+from tests.support.browser_tab import BrowserTab, OrdinaryBrowser
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.libraries import FOLDER
@@ -121,13 +121,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
 
 
 @pytest.fixture
-def watching(account: Account, server: PageServer) -> Iterator[PlayerTab]:
+def watching(
+    account: Account, server: PageServer, ordinary_browser: OrdinaryBrowser
+) -> Iterator[PlayerTab]:
     source = server.address("clip.mp4")
     signed = account.http.post(
         "/api/v1/url-token", json={"url": f"{account.url}{ROUTE}", "params": {"url": source}}
     )
     manifest = f"{account.url}{ROUTE}/manifest.m3u8?url={source}"
-    with open_tab() as tab:
+    with ordinary_browser.open_tab() as tab:
         tab.open(server.address("page.html"))
         yield PlayerTab(tab, manifest, signed.json()["token"])
 
@@ -161,13 +163,13 @@ def test_seeking_fetches_nothing_in_between(watching: PlayerTab) -> None:
 
 
 def test_a_player_plays_a_link_but_none_that_is_changed_expired_or_revoked(
-    account: Account, server: PageServer
+    account: Account, server: PageServer, ordinary_browser: OrdinaryBrowser
 ) -> None:
     manifest = f"{ROUTE}/manifest.m3u8?url={server.address('clip.mp4')}"
     made = account.http.post("/api/v1/links", json={"url": manifest}).json()
     short = account.http.post("/api/v1/links", json={"url": manifest, "expires_in_s": 1}).json()
     changed = made["url"].replace("/l/", "/l/x")
-    with open_tab() as tab:
+    with ordinary_browser.open_tab() as tab:
         tab.open(server.address("page.html"))
         watching = PlayerTab(tab, made["url"], None)
         watching.begin(0)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from framekiln.client.client import Client
-from tests.support.browser_tab import BrowserTab, open_tab
+from tests.support.browser_tab import BrowserTab, OrdinaryBrowser
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames
@@ -184,8 +184,8 @@ def task(account: Account, file_id: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[ReviewTab]:
-    with open_tab() as tab:
+def browser(ordinary_browser: OrdinaryBrowser) -> Iterator[ReviewTab]:
+    with ordinary_browser.open_tab() as tab:
         errors: list[str] = []
         tab.listen("Runtime.exceptionThrown", lambda event: errors.append(json.dumps(event)))
         yield ReviewTab(tab, errors)
@@ -364,10 +364,10 @@ def test_a_link_of_another_organization_logs_nobody_out_without_asking(
 
 @pytest.mark.parametrize("opener", ["link", "user"])
 def test_a_decision_that_comes_too_late_shows_the_one_that_was_made(
-    account: Account, task: Any, opener: str
+    account: Account, task: Any, ordinary_browser: OrdinaryBrowser, *, opener: str
 ) -> None:
     """Somebody approves it in another tab meanwhile."""
-    with open_tab() as tab:
+    with ordinary_browser.open_tab() as tab:
         studio = StudioTab(tab, account.url)
         if opener == "user":
             studio.open(account.login_link())

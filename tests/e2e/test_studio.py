@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from framekiln.studio import assets
-from tests.support.browser_tab import open_tab
+from tests.support.browser_tab import OrdinaryBrowser
 from tests.support.service import Account
 from tests.support.studio_jobs import (
     IS_GREEN,
@@ -54,9 +54,9 @@ GREEN_PAGE = '<body style="margin: 0; background: rgb(0, 160, 60)">'
 
 
 @pytest.fixture(scope="module")
-def studio(account: Account) -> Iterator[StudioTab]:
-    """A browser with a logged-in user."""
-    with open_tab() as tab:
+def studio(account: Account, ordinary_browser: OrdinaryBrowser) -> Iterator[StudioTab]:
+    """A tab with a logged-in user."""
+    with ordinary_browser.open_tab() as tab:
         studio = StudioTab(tab, account.url)
         studio.show_as()
         studio.open(account.login_link("owner"))
@@ -409,9 +409,11 @@ def test_details_fit_are_accessible_and_log_no_error(studio: StudioTab, account:
         check_page(studio)
 
 
-def test_another_organization_sees_nothing_of_it(studio: StudioTab, account: Account) -> None:
+def test_another_organization_sees_nothing_of_it(
+    studio: StudioTab, account: Account, ordinary_browser: OrdinaryBrowser
+) -> None:
     [render, *_] = account.http.get("/api/v1/renders").json()["renders"]
-    with account.service.open_account("other") as other, open_tab() as tab:
+    with account.service.open_account("other") as other, ordinary_browser.open_tab() as tab:
         stranger = StudioTab(tab, account.url)
         stranger.open("/")
         stranger.wait_text("Log in")
@@ -423,7 +425,7 @@ def test_another_organization_sees_nothing_of_it(studio: StudioTab, account: Acc
 
 
 def test_a_reviewer_joins_by_a_link_and_sees_only_reviews(
-    studio: StudioTab, account: Account
+    studio: StudioTab, account: Account, ordinary_browser: OrdinaryBrowser
 ) -> None:
     studio.open("/studio/people")
     studio.fill("E-mail address", "nobody@")
@@ -434,7 +436,7 @@ def test_a_reviewer_joins_by_a_link_and_sees_only_reviews(
     studio.fill("Role", "reviewer")
     studio.click("Invite")
     link = studio.wait("document.querySelector('.note.good code')?.textContent")
-    with open_tab() as tab:
+    with ordinary_browser.open_tab() as tab:
         reviewer = StudioTab(tab, account.url)
         reviewer.open(link)
         reviewer.wait_text("grace@example.org is invited to")
