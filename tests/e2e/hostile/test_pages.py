@@ -24,15 +24,20 @@ GREEN = (0, 255, 1)
 
 
 class LimitedBrowser:
-    """A warm browser with small limits, as a worker has it."""
+    """A warm browser with small limits, as a worker has it; its owners follow each other."""
 
     def __init__(self, path: Path) -> None:
         self.warm = WarmBrowser(LIMITS)
         self.path = path
+        self._owner = 0
 
-    def film(self, owner: str, order: FilmOrder, limits: FilmLimits = FILM_LIMITS) -> None:
-        with self.warm.use(owner) as browser:
+    def film(self, order: FilmOrder, limits: FilmLimits = FILM_LIMITS) -> None:
+        """Film a page of the owner whose turn it is."""
+        with self.warm.use(self._owner) as browser:
             make_film(order, browser, self.path, limits=limits)
+
+    def change_owner(self) -> None:
+        self._owner += 1
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +49,14 @@ def shared_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Limited
 
 @pytest.fixture
 def limited(shared_machine: LimitedBrowser) -> Iterator[LimitedBrowser]:
-    """After each test, a page of another owner is filmed right."""
+    """After each test, a page of another owner is filmed right; the next attack is theirs.
+
+    So an attack finds a browser, and does not have to start one.
+    """
     yield shared_machine
+    shared_machine.change_owner()
     good = replace(ORDER, html="<body style='background: #0f0'>", duration_ms=300)
-    shared_machine.film("neighbour", good)
+    shared_machine.film(good)
     colours = [colour_at(frame.rgb, 310, 170) for frame in decode_frames(shared_machine.path)]
     assert colours == [GREEN] * 3
 
@@ -86,7 +95,7 @@ def test_a_page_over_a_limit_fails_with_its_name(
 ) -> None:
     order = replace(ORDER, html=f"<body><script>{script}</script>")
     with pytest.raises(PageOverLimit, match=f"the page used more than {limit}: ") as raised:
-        limited.film("attacker", order)
+        limited.film(order)
     assert not raised.value.retryable
 
 
@@ -96,17 +105,17 @@ def test_a_page_with_an_endless_regular_expression_is_stopped(limited: LimitedBr
     order = replace(ORDER, html=f"<body><script>{script}</script>")
     for attempt in increasing_limits(PageNeverSettled, BrowserTimeout):
         with attempt as limit_s, pytest.raises(PageBlocked, match="kept its thread busy"):
-            limited.film("attacker", order, FilmLimits(settle_s=limit_s, frame_s=limit_s))
+            limited.film(order, FilmLimits(settle_s=limit_s, frame_s=limit_s))
 
 
 def test_many_timers_only_slow_the_page(limited: LimitedBrowser) -> None:
     storm = "for (let i = 0; i < 2000; i++) setInterval(() => 0, 1)"
     order = replace(ORDER, html=f"<body><script>{storm}</script>", duration_ms=300)
-    limited.film("attacker", order)
+    limited.film(order)
     assert len(decode_frames(limited.path)) == 3
 
 
 def test_comments_before_a_page_do_not_stop_the_worker(limited: LimitedBrowser) -> None:
     order = replace(ORDER, html="<!---->" * 1000 + "<body style='background: #0f0'>")
-    limited.film("attacker", replace(order, duration_ms=300))
+    limited.film(replace(order, duration_ms=300))
     assert colour_at(decode_frames(limited.path)[0].rgb, 310, 170) == GREEN
