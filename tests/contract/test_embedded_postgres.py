@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -42,13 +42,31 @@ asyncio.run(main())
 """
 
 
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that every user may enter; pytest's own are closed."""
+@contextmanager
+def entered_by_all() -> Iterator[Path]:
     folder = new_database_folder()
     folder.chmod(0o711)
     yield folder
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may enter; pytest's own are closed."""
+    with entered_by_all() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+async def odd() -> AsyncIterator[Path]:
+    """A running server in a folder with an odd name, where a creation had been interrupted."""
+    with entered_by_all() as top:
+        folder = top / 'it\'s, "odd" \u00e4 100%' / "pg"
+        half_made = folder / "data.new"
+        half_made.mkdir(parents=True)
+        (half_made / "PG_VERSION").write_text("15\n")
+        async with running(folder):
+            yield folder
 
 
 def mode_of(path: Path) -> int:
@@ -150,16 +168,14 @@ async def test_data_survives_a_stop_and_a_crash(open_folder: Path) -> None:
         assert await read_notes(postgres) == ["first", "second"]
 
 
-async def test_other_users_cannot_connect_and_the_server_is_not_root(open_folder: Path) -> None:
-    folder = open_folder / "pg"
-    async with running(folder):
-        assert mode_of(folder) & 0o067 == 0, "others can enter, or its group can read"
-        assert mode_of(folder / "service.pgpass") == 0o600
-        # The postmaster only: backends come and go while one looks at them.
-        postmaster = (folder / "data" / "postmaster.pid").read_text().splitlines()[0]
-        assert owner_of(Path(f"/proc/{postmaster}")) == owner_of(folder / "data") != 0
-        assert mode_of(folder / "data") == 0o700
-    assert mode_of(open_folder) == 0o711, "a foreign folder was changed"
+async def test_other_users_cannot_connect_and_the_server_is_not_root(odd: Path) -> None:
+    assert mode_of(odd) & 0o067 == 0, "others can enter, or its group can read"
+    assert mode_of(odd / "service.pgpass") == 0o600
+    # The postmaster only: backends come and go while one looks at them.
+    postmaster = (odd / "data" / "postmaster.pid").read_text().splitlines()[0]
+    assert owner_of(Path(f"/proc/{postmaster}")) == owner_of(odd / "data") != 0
+    assert mode_of(odd / "data") == 0o700
+    assert mode_of(odd.parents[1]) == 0o711, "a foreign folder was changed"
 
 
 async def test_a_pid_file_of_another_process_does_not_block(open_folder: Path) -> None:
@@ -209,12 +225,9 @@ async def test_a_path_too_long_for_a_socket_is_supported(open_folder: Path) -> N
     assert not sockets.exists(), "something was left outside the data folder"
 
 
-async def test_special_characters_in_the_folder_name_are_supported(open_folder: Path) -> None:
-    folder = open_folder / 'it\'s, "odd" \u00e4 100%'
-    folder.mkdir()
-    async with running(folder / "pg") as postgres:
-        await write_note(postgres, "odd")
-        assert await read_notes(postgres) == ["odd"]
+async def test_special_characters_in_the_folder_name_are_supported(odd: Path) -> None:
+    await write_note(EmbeddedPostgres(odd), "odd")
+    assert await read_notes(EmbeddedPostgres(odd)) == ["odd"]
 
 
 @pytest.mark.skipif(
@@ -237,13 +250,9 @@ async def test_each_more_api_process_has_connections_of_its_own(open_folder: Pat
         assert int(await show(postgres, "max_connections")) == 100 + 63 * CONNECTIONS_OF_API
 
 
-async def test_interrupted_creation_starts_over(open_folder: Path) -> None:
-    half_made = open_folder / "pg" / "data.new"
-    half_made.mkdir(parents=True)
-    (half_made / "PG_VERSION").write_text("15\n")
-    async with running(open_folder / "pg") as postgres:
-        await write_note(postgres, "whole")
-    assert not half_made.exists()
+async def test_interrupted_creation_starts_over(odd: Path) -> None:
+    assert await show(EmbeddedPostgres(odd), "data_checksums") == "on"
+    assert not (odd / "data.new").exists()
 
 
 async def test_data_of_another_major_is_refused(open_folder: Path) -> None:
