@@ -65,13 +65,14 @@ def test_a_film_has_the_properties_of_its_config(filmed: RenderedVideo) -> None:
 
 def test_a_film_matches_its_golden_sheet(filmed: RenderedVideo, tmp_path: Path) -> None:
     golden, sheet = filmed.video.sheet, filmed.sheet
-    Image.fromarray(sheet).save(tmp_path / "sheet.png")
     assert sheet.shape == golden.shape
     differing = {}
     for number, cell in cells(sheet).items():
         likeness = compare(cell, cells(golden)[number])
         if likeness.ssim < ALIKE or likeness.tile_difference > TILE_DIFFERENCE:
             differing[number] = likeness
+    if differing:
+        Image.fromarray(sheet).save(tmp_path / "sheet.png")
     assert differing == {}, f"see {tmp_path / 'sheet.png'}"
 
 
