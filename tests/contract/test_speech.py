@@ -11,6 +11,7 @@ from framekiln.speech.configuration import SpeechSettings
 from framekiln.speech.errors import UnknownLanguage
 from framekiln.speech.model import Samples, Transcript, join_slices
 from framekiln.speech.transcriber import MARGIN_MS, Transcriber, slice_with_margins
+from framekiln.speech.whisper_engine import WhisperEngine
 from tests.support.speech_clips import SpeechClip, normal_words, read_clip, score, word_errors
 
 
@@ -65,7 +66,7 @@ def test_the_language_is_detected_and_a_reading_understood(reading: TranscribedS
     check_times(reading.transcript, len(reading.samples) // 16)
 
 
-def test_slices_made_apart_join_to_the_whole(
+def test_slices_made_apart_join_to_the_whole_which_is_the_same_again(
     speech: Transcriber, reading: TranscribedSpeech
 ) -> None:
     duration_ms = len(reading.samples) // 16
@@ -80,12 +81,19 @@ def test_slices_made_apart_join_to_the_whole(
     assert all(part.words for part in parts)
     assert word_errors(whole_words, words) <= 2
     check_times(joined, duration_ms)
-
-
-def test_the_same_sound_gives_the_same_transcript(
-    speech: Transcriber, reading: TranscribedSpeech
-) -> None:
+    # After others, which took the place of what was kept of it.
     assert speech.transcribe(reading.samples) == reading.transcript
+    check_features_are_kept(speech, reading.samples)
+
+
+def check_features_are_kept(speech: Transcriber, samples: Samples) -> None:
+    """The language of a sound comes from the features that its words came from."""
+    engine = speech._listener
+    assert isinstance(engine, WhisperEngine)
+    kept = engine._whisper._encoded
+    assert kept is not None
+    assert speech.detect_language(samples) == "en"
+    assert engine._whisper._encoded is kept
 
 
 @pytest.mark.parametrize("kind", ["nothing", "silence", "noise", "tones"])

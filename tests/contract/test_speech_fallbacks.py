@@ -1,6 +1,7 @@
 """Engines beside the default: how well they hear real people, when they are used, what is said."""
 
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -65,6 +66,12 @@ def folder_with(path: Path, *names: str) -> SpeechSettings:
     for name in names:
         (path / name).symlink_to(installed_models_folder() / name)
     return SpeechSettings((path,))
+
+
+def linked_base(path: Path) -> Path:
+    """Make a folder with the files of the base model, which are not to be written."""
+    shutil.copytree(installed_models_folder() / "base", path, copy_function=os.symlink)
+    return path
 
 
 @needs_sphinx
@@ -173,11 +180,11 @@ def test_a_missing_model_is_replaced_with_a_warning(tmp_path: Path) -> None:
 
 def test_a_damaged_model_is_replaced_with_a_warning(tmp_path: Path) -> None:
     settings = folder_with(tmp_path / "some", "moonshine", "voice")
-    shutil.copytree(installed_models_folder() / "base", tmp_path / "some" / "base")
-    decoder = tmp_path / "some/base/onnx/decoder_model_merged_quantized.onnx"
-    with decoder.open("r+b") as file:
-        file.seek(1000)
-        file.write(b"damaged")
+    decoder = linked_base(tmp_path / "some" / "base") / "onnx/decoder_model_merged_quantized.onnx"
+    data = bytearray(decoder.read_bytes())
+    data[1000:1007] = b"damaged"
+    decoder.unlink()
+    decoder.write_bytes(data)
     opened = load_engine(settings)
     assert opened.engine.name == "moonshine-tiny"
     assert "whisper-base is damaged (speech_model_damaged)" in opened.warnings[0]
@@ -188,8 +195,8 @@ def test_a_damaged_model_is_replaced_with_a_warning(tmp_path: Path) -> None:
 
 def test_a_custom_model_that_cannot_be_loaded_is_replaced(tmp_path: Path) -> None:
     settings = folder_with(tmp_path / "some", "moonshine", "voice")
-    own = tmp_path / "own"
-    shutil.copytree(installed_models_folder() / "base", own)
+    own = linked_base(tmp_path / "own")
+    (own / "onnx/encoder_model_quantized.onnx").unlink()
     (own / "onnx/encoder_model_quantized.onnx").write_bytes(b"no network")
     opened = load_engine(replace(settings, model=str(own)))
     assert opened.engine.name == "moonshine-tiny"

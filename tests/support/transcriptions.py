@@ -3,16 +3,21 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import av
 import numpy as np
+import pytest
 from av.audio.stream import AudioStream
 
 from framekiln.services import Services
 from framekiln.speech.model import Samples
+from framekiln.speech.transcriber import Transcriber
+from framekiln.transcripts.recognizer import Recognizer
 from framekiln.worker.loop import run_worker
 from tests.support.app import AppHarness
 from tests.support.uploads import upload_file, wait_processed
@@ -21,17 +26,33 @@ TRANSCRIPTIONS = "/api/v1/transcriptions"
 RATE_HZ = 16_000
 
 
+# Loading a model takes as long as recognizing a sentence.
+_load_once = cache(Transcriber.open)
+
+
+def _loaded(recognizer: Recognizer) -> Transcriber:
+    settings = recognizer.settings
+    # Most services have no models in their own folder.
+    folders = tuple(folder for folder in settings.folders if folder.is_dir())
+    return _load_once(replace(settings, folders=folders))
+
+
 @asynccontextmanager
 async def running_transcription_worker(services: Services) -> AsyncIterator[None]:
-    """Run a worker that processes and transcribes files, and stop it afterwards."""
-    task = asyncio.create_task(run_worker(services, queues=["files", "speech"], concurrency=1))
-    try:
-        yield
-    finally:
-        assert not task.done(), task.exception()
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+    """Run a worker that processes and transcribes files, and stop it afterwards.
+
+    All of them use one model, as all jobs of a worker do.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Recognizer, "_opened", _loaded)
+        task = asyncio.create_task(run_worker(services, queues=["files", "speech"], concurrency=1))
+        try:
+            yield
+        finally:
+            assert not task.done(), task.exception()
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
 
 
 async def ready_file(app: AppHarness, data: bytes) -> dict[str, Any]:

@@ -112,15 +112,24 @@ class Whisper:
         self.tokens: WhisperTokens = read_tokens(folder)
         self._heads = _alignment_heads(folder)
         self._bands = _bands(folder)
+        self._encoded: tuple[Samples, Array] | None = None
         self._memory = [port for port in self._decoder.inputs if port.name.startswith(_PAST)]
         self._remembered = [
             port.name for port in self._decoder.outputs if port.name.startswith("present")
         ]
 
     def encode(self, samples: Samples) -> Array:
-        """Return the features of a window of at most 30 s; the cost is the same for any length."""
+        """Return the features of a window of at most 30 s; the cost is the same for any length.
+
+        The last ones are kept: what is said in a short sound is recognized after its language.
+        """
+        last = self._encoded
+        if last is not None and np.array_equal(last[0], samples):
+            return last[1]
         features = log_mel(samples, bands=self._bands)[None]
-        return self._encoder.run(["last_hidden_state"], {"input_features": features})[0]
+        encoded = self._encoder.run(["last_hidden_state"], {"input_features": features})[0]
+        self._encoded = samples.copy(), encoded
+        return encoded
 
     def start(self, encoded: Array, prompt: list[int]) -> DecoderState:
         """Run the decoder on the prompt."""
