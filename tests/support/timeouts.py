@@ -17,7 +17,8 @@ FILM_LIMITS: Final = FilmLimits(settle_s=TIMEOUT_S, frame_s=TIMEOUT_S, whole_s=2
 """For films in tests that are not about limits."""
 GENEROUS_SETTINGS: Final = {"FRAMEKILN_SETTLE_TIMEOUT_S": f"{TIMEOUT_S:.0f}"}
 """The same for services and commands, in their environment."""
-_LIMITS_S: Final = (2.0, 20.0, 200.0)
+# Endless loops work for as long as that.
+_LIMITS_S: Final = (1.0, 5.0, 30.0, 200.0)
 
 
 def growing_pauses() -> Iterator[float]:
