@@ -36,7 +36,7 @@ FONTS = Path("/usr/share/fonts/truetype")
 
 
 # The times of frames, on the grid of Chromium, repeat after three frames.
-DURATION_S = Fraction(3, 4)
+DURATION_S = Fraction(1, 2)
 # All clocks of a page are one. At every rate are those by which a page may come too late or early:
 # an animation, a timer for each frame and one for many.
 AT_EVERY_RATE = (PageDriver.CSS, PageDriver.TIMEOUT, PageDriver.INTERVAL)
