@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing
 from typing import Any
 from urllib.parse import urlsplit
@@ -40,7 +40,7 @@ def answers_beside(neighbour: Account, *requests: Callable[[], Any]) -> list[Any
     with ThreadPoolExecutor(len(requests)) as senders:
         sent = [senders.submit(each) for each in requests]
         served = [serves(neighbour)]
-        while not all(each.done() for each in sent):
+        while wait(sent, timeout=0.1).not_done:
             served.append(serves(neighbour))
         assert all(served)
         return [each.result() for each in sent]
