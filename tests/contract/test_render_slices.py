@@ -206,7 +206,7 @@ async def test_a_worker_that_ends_during_a_slice_is_replaced(
     queues = ["render", "media"]
     first = asyncio.create_task(run_worker(app.services, queues=queues, concurrency=1))
     await note_statuses(app)
-    render_id = await app.create(**film(72, 2000, counting))
+    render_id = await app.create(**film(180, 5000, counting))
 
     async def is_filming() -> bool:
         return any(each["status"] == "taken" for each in await slices_of(app, render_id))
@@ -221,7 +221,7 @@ async def test_a_worker_that_ends_during_a_slice_is_replaced(
         info = await app.wait_ended(render_id)
     statuses = await noted_statuses(app, render_id)
     assert statuses[-4:] == ["rendering", "recovering", "rendering", "complete"]
-    assert_is_whole(await saved(app, info, tmp_path / "film.mp4"), 72)
+    assert_is_whole(await saved(app, info, tmp_path / "film.mp4"), 180)
     fences = {each["number"]: each["fence"] for each in await slices_of(app, render_id)}
     assert fences == {number: 2 if number in left else 1 for number in range(3)}
 
@@ -230,7 +230,7 @@ async def test_a_short_render_does_not_wait_for_a_long_one(app: AppHarness, tmp_
     """One worker: its slices are shared between organizations, one for each in turn."""
     other = await app.other_organization()
     async with running_workers(app.services):
-        long = await app.create(**film(96, 1000))
+        long = await app.create(**film(192, 1000))
 
         async def is_filming() -> bool:
             return any(each["status"] == "done" for each in await slices_of(app, long))
@@ -239,7 +239,7 @@ async def test_a_short_render_does_not_wait_for_a_long_one(app: AppHarness, tmp_
         short = await other.wait_ended(await other.create(**film(18, 1000)))
         ended = await app.wait_ended(long)
     assert ended["completed_at"] > short["completed_at"]
-    assert_is_whole(await saved(app, ended, tmp_path / "long.mp4"), 96)
+    assert_is_whole(await saved(app, ended, tmp_path / "long.mp4"), 192)
     assert_is_whole(await saved(other, short, tmp_path / "short.mp4"), 18)
 
 
