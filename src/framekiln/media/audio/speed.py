@@ -2,7 +2,8 @@
 
 Time stretching keeps the pitch: short grains of the source are overlapped at a different distance.
 Each may be taken from slightly earlier or later, where it continues the previous one best. Grains
-are short, so audio is never more than a few milliseconds away from its time.
+are short, so audio is never more than a few milliseconds away from its time. The first and the last
+sample are at their exact times.
 
 Resampling changes the pitch: each sample is computed from the source samples around it with a
 windowed sinc. At higher speeds, frequencies above the limit of the sample rate are filtered out.
@@ -22,7 +23,13 @@ from framekiln.media.audio.decoder import CHANNELS, AudioChunk, ReadAudio, Sampl
 # At 48 kHz: grains of 30 ms that overlap by half, moved by up to 6 ms.
 _HOP: Final = 720
 _SEARCH: Final = 288
-_RISE: Final = (np.sin(np.pi * (np.arange(_HOP) + 0.5) / (2 * _HOP)) ** 2).astype(np.float32)
+
+
+def _rise(count: int) -> NDArray[np.float32]:
+    return (np.sin(np.pi * (np.arange(count) + 0.5) / (2 * count)) ** 2).astype(np.float32)
+
+
+_RISE: Final = _rise(_HOP)
 
 
 def read_time_stretched(
@@ -30,37 +37,41 @@ def read_time_stretched(
 ) -> Generator[AudioChunk, None, None]:
     """Yield the audio from sample `first` of the source on, `end - first` samples long.
 
-    Output sample `first + n` is sample `first + n * speed` of the source.
+    Output sample `first + n` is sample `first + n * speed` of the source: exactly so at both ends,
+    so that nothing is missing there, and what continues elsewhere does so without a click.
     """
-    source_end = first + round((end - first) * speed) + 2 * _HOP
-    source = SampleWindow(read_without_gaps(path, first, source_end, read))
+    length = round((end - first) * speed)
+    source = SampleWindow(read_without_gaps(path, first, first + length, read))
     at = first
-    for samples in _grains(source, speed):
-        audible = samples[:, : end - at]
-        yield AudioChunk(at, audible)
-        at += audible.shape[1]
-        if at >= end:
-            return
+    for samples in _grains(source, speed, end - first, length):
+        yield AudioChunk(at, samples)
+        at += samples.shape[1]
 
 
-def _grains(source: "SampleWindow", speed: Fraction) -> Iterator[Samples]:
-    """Yield the stretched audio hop by hop; after the end of the source it is silent."""
-    start = number = 0
-    while True:
+def _grains(source: "SampleWindow", speed: Fraction, count: int, length: int) -> Iterator[Samples]:
+    """Yield `length` samples of the source stretched to `count`; fewer if it has fewer."""
+    start = -_HOP
+    hops = max(0, round(Fraction(count, _HOP)) - 1)
+    # Grains from outside would play what was cut off, or silence.
+    last = max(0, length - 2 * _HOP)
+    for number in range(hops):
+        tail = source.cut(start + _HOP, _HOP)
         # The middle of a grain is at its exact time; its start and end are slightly off.
-        wanted = round((number + 1) * _HOP * speed) - _HOP
-        tail = source.cut(wanted if number == 0 else start + _HOP, _HOP)
-        start = wanted if number == 0 else wanted + _best_shift(source, wanted, tail)
+        wanted = min(max(0, round((number + 1) * _HOP * speed) - _HOP), last)
+        start = wanted + _best_shift(source, wanted, tail, last)
         yield tail * _RISE[::-1] + source.cut(start, _HOP) * _RISE
-        number += 1
         source.discard_before(wanted - 2 * _SEARCH)
         if source.is_over(start):
             return
+    rest = count - hops * _HOP
+    rise = _rise(rest)
+    yield source.cut(start + _HOP, rest) * rise[::-1] + source.cut(length - rest, rest) * rise
 
 
-def _best_shift(source: "SampleWindow", wanted: int, tail: Samples) -> int:
-    """Return the offset at which a grain best continues the previous one."""
-    around = source.cut(wanted - _SEARCH, _HOP + 2 * _SEARCH).sum(axis=0, dtype=np.float64)
+def _best_shift(source: "SampleWindow", wanted: int, tail: Samples, last: int) -> int:
+    """Return the offset at which a grain from 0 to `last` best continues the previous one."""
+    low, high = -min(_SEARCH, wanted), min(_SEARCH, last - wanted)
+    around = source.cut(wanted + low, _HOP + high - low).sum(axis=0, dtype=np.float64)
     likeness = np.correlate(around, tail.sum(axis=0, dtype=np.float64), mode="valid")
     energy = np.concatenate([[0.0], np.cumsum(around * around)])
     loudness = np.sqrt(np.maximum(energy[_HOP:] - energy[:-_HOP], 0))
@@ -68,9 +79,9 @@ def _best_shift(source: "SampleWindow", wanted: int, tail: Samples) -> int:
     if score.max() <= 0:
         return 0
     # Among equally good positions, take the nearest.
-    distance = np.abs(np.arange(len(score)) - _SEARCH)
+    distance = np.abs(np.arange(low, high + 1))
     best = np.flatnonzero(score >= score.max() * (1 - 1e-3))
-    return int(best[distance[best].argmin()]) - _SEARCH
+    return int(best[distance[best].argmin()]) + low
 
 
 class SampleWindow:

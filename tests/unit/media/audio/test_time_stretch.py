@@ -60,6 +60,26 @@ def test_without_keeping_the_pitch_it_changes_with_the_speed(beeps: Path, speed:
     assert np.abs(samples[(at % 1 > 0.12) & (at % 1 < 0.98)]).max() < 0.005
 
 
+@pytest.mark.parametrize("speed", [Fraction(1, 4), Fraction(3)])
+def test_a_stretched_part_begins_and_ends_with_its_own_samples(
+    beeps: Path, speed: Fraction
+) -> None:
+    """From within a beep to within the next one, so that what is before and after is audible."""
+    first, last = RATE // 50, RATE + RATE // 20
+    end = first + int((last - first) / speed)
+    samples = np.concatenate(
+        [part.samples[0] for part in read_time_stretched(beeps, first, end, speed=speed)]
+    )
+    assert len(samples) == end - first
+    tone = 0.5 * np.sin(2 * np.pi * 1000 * np.arange(RATE // 10) / RATE)
+    assert np.abs(samples[:10] - tone[first:][:10]).max() < 0.02
+    assert np.abs(samples[-10:] - tone[: RATE // 20][-10:]).max() < 0.02
+    assert np.abs(samples).max() == pytest.approx(0.5, abs=0.01)
+    heard = samples[: int(RATE // 20 / speed)]
+    levels = [np.abs(heard[at : at + RATE // 1000]).max() for at in range(0, len(heard), 48)]
+    assert min(levels) > 0.4
+
+
 def test_stretching_can_start_at_any_sample(beeps: Path) -> None:
     parts = list(read_time_stretched(beeps, RATE // 2, RATE // 2 + RATE, speed=Fraction(2)))
     assert parts[0].first == RATE // 2
