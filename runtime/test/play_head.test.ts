@@ -104,6 +104,21 @@ test("a single change is a step too short to click", () => {
   ]);
 });
 
+test("a change within a step goes on from where the step is", () => {
+  const curve = new GainCurve(0);
+  // As scripts do that unmute a clip and set its volume.
+  curve.set(1000, 1);
+  curve.set(1000, 0.5);
+  curve.set(1002.5, 0);
+  assert.deepEqual(curve.between(0, 2000).gains, [
+    [0, 0],
+    [1000, 0],
+    [1000, 0],
+    [1002.5, 0.25],
+    [1007.5, 0],
+  ]);
+});
+
 test("films of few frames fade over longer steps", () => {
   const curve = new GainCurve(1, () => 200);
   curve.set(200, 0.8);

@@ -39,8 +39,10 @@ export class GainCurve {
       this.points.splice(0, this.points.length, [0, gain]);
       return;
     }
-    last[0] = Math.min(last[0], atMs);
-    if (isFade) this.points.push([atMs, gain]);
+    if (atMs < last[0]) {
+      this.cutStep(atMs);
+      this.points.push([atMs + STEP_MS, gain]);
+    } else if (isFade) this.points.push([atMs, gain]);
     else this.points.push([atMs, last[1]], [atMs + STEP_MS, gain]);
   }
 
@@ -60,6 +62,15 @@ export class GainCurve {
     if (atMs <= last[0]) return;
     if (before !== undefined && before[1] === last[1]) last[0] = atMs;
     else this.points.push([atMs, last[1]]);
+  }
+
+  /** Another step begins before this one has ended: it goes on from where this one is. */
+  private cutStep(atMs: number): void {
+    const { last } = this;
+    const [startMs, gain] = this.points[this.points.length - 2] as GainPoint;
+    const share = (atMs - startMs) / (last[0] - startMs);
+    last[0] = atMs;
+    last[1] = gain + share * (last[1] - gain);
   }
 
   /** The number of the first point after an instant; there may be one for each frame of a film. */
