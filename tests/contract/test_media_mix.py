@@ -166,6 +166,25 @@ def test_clips_add_up(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_a_speed_that_changes_all_the_time_is_smooth(tmp_path: Path) -> None:
+    """As where a script sets it in each frame; meanwhile the clip gets louder, at once."""
+    tone = 0.25 * np.sin(2 * np.pi * 700 * np.arange(2 * RATE_HZ) / RATE_HZ)
+    source = write_wav(tmp_path / "tone.wav", tone.astype(np.float32)[None], "mono")
+    clips, at_ms = [], Fraction(100)
+    for n in range(40):
+        speed = Fraction(61 + 2 * n, 100)
+        start_ms, gain = 20 * Fraction(n), 0.5 if n < 25 else 1.0
+        end_ms = start_ms + 20
+        clips.append(AudioClip(source, start_ms, end_ms, at_ms, gain=gain, speed=speed))
+        at_ms += 20 * speed
+    samples = heard(clips, 800)[0]
+    levels = [np.abs(samples[n : n + 96]).max() for n in range(0, len(samples), 96)]
+    assert levels[:250] == pytest.approx([0.125] * 250, rel=0.06)
+    assert levels[250:] == pytest.approx([0.25] * 150, rel=0.06)
+    steepest = max(np.abs(np.diff(part)).max() for part in np.split(samples, [24_000]))
+    assert steepest < 1.1 * 0.25 * 2 * np.pi * 700 / RATE_HZ
+
+
 def test_a_mix_above_full_scale_is_limited_and_reported(tmp_path: Path) -> None:
     source = beeps("a.wav", "pcm_s16le", tmp_path)
     out = tmp_path / "mix.m4a"

@@ -8,8 +8,8 @@ written (an edit list in MP4, the codec delay in WebM), so the first sample play
 The same audio gives the same bytes.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -39,7 +39,7 @@ from framekiln.media.audio.mix_settings import (
     AudioSettings,
     Mastering,
 )
-from framekiln.media.audio.speed import read_resampled, read_time_stretched
+from framekiln.media.audio.speed import Course, read_resampled, read_time_stretched
 
 
 class AudioWriter:
@@ -118,6 +118,15 @@ class AudioClip:
     gains: tuple[tuple[Fraction, float], ...] = ()
     keeps_pitch: bool = True
     """Whether a different speed keeps the pitch; otherwise the pitch changes with the speed."""
+    places: tuple[tuple[Fraction, Fraction], ...] = ()
+    """Times of the film and of the source: the start, each change of the speed, the end. Empty if
+    the speed does not change.
+    """
+
+    @property
+    def source_end_ms(self) -> Fraction:
+        """The source time at `end_ms`, at the same speed."""
+        return self.source_in_ms + (self.end_ms - self.start_ms) * self.speed
 
 
 @dataclass(frozen=True)
@@ -154,7 +163,7 @@ def mixed_blocks(
     clips: Sequence[AudioClip], total: int, read: ReadAudio = read_audio
 ) -> Iterator[Samples]:
     """Yield the sum of all clips, `total` samples in blocks, before limiting."""
-    voices = (_Voice(clip, read) for clip in clips if clip.gain)
+    voices = (_Voice(clip, read) for clip in _joined(clips) if clip.gain)
     waiting = sorted(voices, key=lambda voice: voice.start)
     playing: list[_Voice] = []
     try:
@@ -172,6 +181,60 @@ def mixed_blocks(
             voice.close()
 
 
+# Speeds are rounded, so that times of the source differ a little after minutes.
+_SAME_MS: Final = 1
+
+
+def _joined(clips: Iterable[AudioClip]) -> Iterator[AudioClip]:
+    """Yield the clips; those that continue others at another speed become one with these.
+
+    A script that changes the speed in each frame makes a clip for each. Stretched on their own,
+    they would not fit together.
+    """
+    run: list[AudioClip] = []
+    for clip in clips:
+        if run and not _continues(run[-1], clip):
+            yield _one(run)
+            run = []
+        run.append(clip)
+    if run:
+        yield _one(run)
+
+
+def _continues(before: AudioClip, clip: AudioClip) -> bool:
+    return (
+        (before.path, before.end_ms) == (clip.path, clip.start_ms)
+        and before.keeps_pitch
+        and clip.keeps_pitch
+        # At its own speed a source is exact, sample by sample.
+        and 1 not in (before.speed, clip.speed)
+        and abs(before.source_end_ms - clip.source_in_ms) < _SAME_MS
+    )
+
+
+def _one(run: Sequence[AudioClip]) -> AudioClip:
+    first, last = run[0], run[-1]
+    if first is last:
+        return first
+    starts = ((clip.start_ms, clip.source_in_ms) for clip in run)
+    return replace(
+        first,
+        end_ms=last.end_ms,
+        gain=1.0,
+        gains=tuple(point for clip in run for point in _gain_points(clip)),
+        places=(*starts, (last.end_ms, last.source_end_ms)),
+    )
+
+
+def _gain_points(clip: AudioClip) -> Iterator[tuple[Fraction, float]]:
+    """Yield the gain at both ends of a clip, and where it changes between them."""
+    points = clip.gains or ((clip.start_ms, 1.0),)
+    times, factors = [float(at_ms) for at_ms, _ in points], [factor for _, factor in points]
+    inside = (at_ms for at_ms, _ in clip.gains if clip.start_ms < at_ms < clip.end_ms)
+    for at_ms in (clip.start_ms, *inside, clip.end_ms):
+        yield at_ms, clip.gain * float(np.interp(float(at_ms), times, factors))
+
+
 class _Voice:
     """One playing clip."""
 
@@ -184,9 +247,10 @@ class _Voice:
         first, end = self.start - self._shift, self._end - self._shift
         if clip.speed == 1:
             self._source = read(clip.path, first, end)
+        elif clip.keeps_pitch:
+            self._source = read_time_stretched(clip.path, first, _course(clip), read=read)
         else:
-            change = read_time_stretched if clip.keeps_pitch else read_resampled
-            self._source = change(clip.path, first, end, speed=clip.speed, read=read)
+            self._source = read_resampled(clip.path, first, end, speed=clip.speed, read=read)
         self._current: AudioChunk | None = None
         self.is_over = self.start >= self._end
 
@@ -217,3 +281,11 @@ class _Voice:
     def close(self) -> None:
         """Close the source; needed if the film is abandoned."""
         self._source.close()
+
+
+def _course(clip: AudioClip) -> Course:
+    """Return which sample of the source is heard when, both counted from the start."""
+    start, source_in = sample_at(clip.start_ms), sample_at(clip.source_in_ms)
+    ends = ((clip.start_ms, clip.source_in_ms), (clip.end_ms, clip.source_end_ms))
+    places = clip.places or ends
+    return [(sample_at(at_ms) - start, sample_at(ms) - source_in) for at_ms, ms in places]

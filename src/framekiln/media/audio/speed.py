@@ -9,7 +9,8 @@ Resampling changes the pitch: each sample is computed from the source samples ar
 windowed sinc. At higher speeds, frequencies above the limit of the sample rate are filtered out.
 """
 
-from collections.abc import Generator, Iterator
+from bisect import bisect_right
+from collections.abc import Generator, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Final
@@ -32,24 +33,31 @@ def _rise(count: int) -> NDArray[np.float32]:
 _RISE: Final = _rise(_HOP)
 
 
-def read_time_stretched(
-    path: Path, first: int, end: int, *, speed: Fraction, read: ReadAudio = read_audio
-) -> Generator[AudioChunk, None, None]:
-    """Yield the audio from sample `first` of the source on, `end - first` samples long.
+Course = Sequence[tuple[int, int]]
+"""Output samples and the source samples that belong to them, both counted from the start: the start
+itself, each change of the speed, and the end.
+"""
 
-    Output sample `first + n` is sample `first + n * speed` of the source: exactly so at both ends,
-    so that nothing is missing there, and what continues elsewhere does so without a click.
+
+def read_time_stretched(
+    path: Path, first: int, course: Course, *, read: ReadAudio = read_audio
+) -> Generator[AudioChunk, None, None]:
+    """Yield the audio from sample `first` of the source on, as a course says.
+
+    Its first and last sample are exact: nothing is missing there, and what continues elsewhere does
+    so without a click.
     """
-    length = round((end - first) * speed)
+    _, length = course[-1]
     source = SampleWindow(read_without_gaps(path, first, first + length, read))
     at = first
-    for samples in _grains(source, speed, end - first, length):
+    for samples in _grains(source, course):
         yield AudioChunk(at, samples)
         at += samples.shape[1]
 
 
-def _grains(source: "SampleWindow", speed: Fraction, count: int, length: int) -> Iterator[Samples]:
-    """Yield `length` samples of the source stretched to `count`; fewer if it has fewer."""
+def _grains(source: "SampleWindow", course: Course) -> Iterator[Samples]:
+    """Yield the stretched audio hop by hop; it ends early where the source does."""
+    count, length = course[-1]
     start = -_HOP
     hops = max(0, round(Fraction(count, _HOP)) - 1)
     # Grains from outside would play what was cut off, or silence.
@@ -57,7 +65,7 @@ def _grains(source: "SampleWindow", speed: Fraction, count: int, length: int) ->
     for number in range(hops):
         tail = source.cut(start + _HOP, _HOP)
         # The middle of a grain is at its exact time; its start and end are slightly off.
-        wanted = min(max(0, round((number + 1) * _HOP * speed) - _HOP), last)
+        wanted = min(max(0, _source_at(course, (number + 1) * _HOP) - _HOP), last)
         start = wanted + _best_shift(source, wanted, tail, last)
         yield tail * _RISE[::-1] + source.cut(start, _HOP) * _RISE
         source.discard_before(wanted - 2 * _SEARCH)
@@ -66,6 +74,14 @@ def _grains(source: "SampleWindow", speed: Fraction, count: int, length: int) ->
     rest = count - hops * _HOP
     rise = _rise(rest)
     yield source.cut(start + _HOP, rest) * rise[::-1] + source.cut(length - rest, rest) * rise
+
+
+def _source_at(course: Course, at: int) -> int:
+    """Return the source sample of an output sample before the end."""
+    after = bisect_right(course, at, key=lambda place: place[0])
+    (start, source_start), (end, source_end) = course[after - 1], course[after]
+    share = Fraction(at - start, end - start)
+    return source_start + round(share * (source_end - source_start))
 
 
 def _best_shift(source: "SampleWindow", wanted: int, tail: Samples, last: int) -> int:
