@@ -6,7 +6,7 @@ slow network may deliver it.
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from framekiln.api.app import create_app
 from framekiln.services import Services
 from framekiln.settings import Settings
 from framekiln.worker.loop import run_worker
+from tests.support.background import in_background
 from tests.support.postgres import PostgresServer
 from tests.support.timeouts import TIMEOUT_S
 
@@ -177,11 +178,5 @@ async def running_workers(services: Services, *, workers: int = 1) -> AsyncItera
 async def running_worker(
     services: Services, queues: Sequence[str] = ("render", "media", "files")
 ) -> AsyncIterator[None]:
-    task = asyncio.create_task(run_worker(services, queues=list(queues), concurrency=1))
-    try:
+    async with in_background(run_worker(services, queues=list(queues), concurrency=1)):
         yield
-    finally:
-        assert not task.done(), task.exception()
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from framekiln.db.pool import Database
 from framekiln.jobs.model import (
@@ -16,6 +16,7 @@ from framekiln.jobs.model import (
     WorkerTiming,
 )
 from framekiln.jobs.queue import JobQueue
+from tests.support.background import in_background
 from tests.support.timeouts import TIMEOUT_S
 
 FAST_TIMING = WorkerTiming(heartbeat_s=0.2, poll_s=0.1, retries=RetryPolicy(first_delay_s=0.01))
@@ -70,16 +71,10 @@ async def running_worker(
     queue: JobQueue, *, concurrency: int = 1, pace: WorkerTiming = FAST_TIMING, **handlers: Handler
 ) -> AsyncIterator[None]:
     """Run a worker during the block, and stop it as a shutdown would."""
-    task = asyncio.create_task(
+    async with in_background(
         queue.run_worker(handlers, WorkerPool(("work",), concurrency), name="test", timing=pace)
-    )
-    try:
+    ):
         yield
-    finally:
-        assert not task.done(), task.exception()
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from mimetypes import guess_type
 from pathlib import Path
 from threading import Event
@@ -14,6 +14,7 @@ import httpx
 from framekiln.services import Services
 from framekiln.worker.loop import run_worker
 from tests.support.app import AppHarness, open_app
+from tests.support.background import in_background
 from tests.support.postgres import PostgresServer
 from tests.support.receiver import Answer, ReceivedRequest, Receiver
 from tests.support.timeouts import TIMEOUT_S
@@ -107,11 +108,5 @@ async def open_playback_app(
 @asynccontextmanager
 async def running_playback_worker(services: Services) -> AsyncIterator[None]:
     """Run a worker for playback requests; then stop it."""
-    task = asyncio.create_task(run_worker(services, queues=["playback"], concurrency=CONCURRENCY))
-    try:
+    async with in_background(run_worker(services, queues=["playback"], concurrency=CONCURRENCY)):
         yield
-    finally:
-        assert not task.done(), task.exception()
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task

@@ -1,8 +1,7 @@
 """Files with speech, and a worker that transcribes them."""
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -20,6 +19,7 @@ from framekiln.speech.transcriber import Transcriber
 from framekiln.transcripts.recognizer import Recognizer
 from framekiln.worker.loop import run_worker
 from tests.support.app import AppHarness
+from tests.support.background import in_background
 from tests.support.uploads import upload_file, wait_processed
 
 TRANSCRIPTIONS = "/api/v1/transcriptions"
@@ -45,14 +45,8 @@ async def running_transcription_worker(services: Services) -> AsyncIterator[None
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Recognizer, "_opened", _loaded)
-        task = asyncio.create_task(run_worker(services, queues=["files", "speech"], concurrency=1))
-        try:
+        async with in_background(run_worker(services, queues=["files", "speech"], concurrency=1)):
             yield
-        finally:
-            assert not task.done(), task.exception()
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
 
 
 async def ready_file(app: AppHarness, data: bytes) -> dict[str, Any]:

@@ -1,10 +1,9 @@
 """Uploads as existing clients send them, and a media worker for the application."""
 
-import asyncio
 import hashlib
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -12,6 +11,7 @@ import httpx
 from framekiln.services import Services
 from framekiln.worker.loop import run_worker
 from tests.support.app import AppHarness
+from tests.support.background import in_background
 from tests.support.jobs import wait_until
 
 FILES = "/api/v1/files"
@@ -102,11 +102,5 @@ async def wait_until_stored(app: AppHarness, file_id: str, *names: str) -> None:
 @asynccontextmanager
 async def running_file_worker(services: Services) -> AsyncIterator[None]:
     """Run a worker that processes files, and stop it afterwards; it needs no browser."""
-    task = asyncio.create_task(run_worker(services, queues=["files"], concurrency=1))
-    try:
+    async with in_background(run_worker(services, queues=["files"], concurrency=1)):
         yield
-    finally:
-        assert not task.done(), task.exception()
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID, uuid4
@@ -29,6 +29,7 @@ from framekiln.webhooks.model import (
 from framekiln.webhooks.outbox import Outbox
 from framekiln.webhooks.service import Webhooks
 from framekiln.webhooks.worker import WebhookWorker
+from tests.support.background import in_background
 from tests.support.clock import SettableClock
 from tests.support.jobs import FAST_TIMING
 from tests.support.receiver import ReceivedRequest, Receiver
@@ -135,21 +136,15 @@ class WebhookHarness:
     ) -> AsyncIterator[None]:
         """Run workers during the block."""
         handler = SendWebhook(self.worker, self.fetcher, clock=self.clock, within_s=within_s)
-        task = asyncio.create_task(
+        async with in_background(
             self.queue.run_worker(
                 {SEND_WEBHOOK: handler},
                 WorkerPool((IO_QUEUE,), concurrency),
                 name="test",
                 timing=FAST_TIMING,
             )
-        )
-        try:
+        ):
             yield
-        finally:
-            assert not task.done(), task.exception()
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
 
     async def wait_for_statuses(self, subscription: Subscription, *statuses: str) -> None:
         """Wait until the log has these statuses, oldest first."""
