@@ -91,8 +91,6 @@ class Database:
 
     def connection(self) -> AbstractAsyncContextManager[Connection]:
         """Yield a connection on which each statement commits by itself: for reads."""
-        if self._pool is None:
-            raise DatabaseUnavailable("The database pool is not open.")
         return _Borrowed(self._pool)
 
     @asynccontextmanager
@@ -114,10 +112,12 @@ class Database:
 class _Borrowed(AbstractAsyncContextManager[Connection]):
     """A connection of the pool for the length of a block."""
 
-    def __init__(self, pool: _Pool) -> None:
+    def __init__(self, pool: _Pool | None) -> None:
         self._pool = pool
 
     async def __aenter__(self) -> Connection:
+        if self._pool is None:
+            raise DatabaseUnavailable("The database pool is not open.")
         self._connection = await _acquire(self._pool)
         self._cancellation = NoLostCancellation()
         self._cancellation.__enter__()
@@ -129,6 +129,7 @@ class _Borrowed(AbstractAsyncContextManager[Connection]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        assert self._pool is not None, "a connection was taken from it"
         connection = self._connection
         connection.worked_at = -math.inf
         try:
