@@ -37,6 +37,8 @@ ReadAudio = Callable[[Path, int, int], Generator["AudioChunk", None, None]]
 RATE_HZ: Final = SOUND_RATE_HZ
 CHANNELS: Final = 2
 
+# The second one is whole: encoder delay is trimmed from the first.
+_FIRST_FRAMES: Final = 2
 # Other formats know packet positions only approximately. Their packets are read from the start, and
 # those before the target are not decoded.
 _SEEKS_EXACTLY: Final = {"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "wav", "flac"}
@@ -44,6 +46,10 @@ _SEEKS_EXACTLY: Final = {"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "wav", "fla
 _PREROLL_S: Final = Fraction(1, 2)
 # Containers with millisecond timestamps misplace packets by up to 1 ms; a real gap is longer.
 _JITTER_S: Final = Fraction(1, 100)
+# How far timestamps of Matroska are off where the encoder delay is trimmed again: both are rounded.
+_STAMP_ERROR_S: Final = Fraction(2, 1000)
+# All frames of a track have the same length.
+_EVEN_CODECS: Final = {"aac", "ac3", "eac3", "mp2", "mp3", "opus"}
 # 44,100 Hz and its fractions align with 48 kHz every 147 samples; no codec has a shorter frame.
 _MAX_LEFT_OUT: Final = 147
 
@@ -90,8 +96,7 @@ def read_audio(
         if stream is None:
             raise UnreadableMedia(f"{path.name}: has no audio track")
         require_decoder(stream, path)
-        has_sought = _seek(container, stream, start)
-        leap_s = None if has_sought else Fraction(start, RATE_HZ) - _PREROLL_S
+        leap_s = Fraction(start, RATE_HZ) - _PREROLL_S
         done = start
         for chunk in decode_chunks(container, stream, exactly, leap_s=leap_s):
             audible = chunk.cut(done, end)
@@ -102,20 +107,6 @@ def read_audio(
                 return
 
 
-def _seek(container: InputContainer, stream: AudioStream, start: int) -> bool:
-    """Seek to shortly before a sample; return whether the format supports that."""
-    if container.format.name not in _SEEKS_EXACTLY:
-        return False
-    seconds = Fraction(start, RATE_HZ) - _PREROLL_S
-    if seconds <= 0:
-        return True
-    try:
-        container.seek(int(seconds / Fraction(stream.time_base or 0)), stream=stream)
-    except av.FFmpegError:
-        container.seek(0)
-    return True
-
-
 def decode_chunks(
     container: InputContainer,
     stream: AudioStream,
@@ -123,13 +114,14 @@ def decode_chunks(
     *,
     leap_s: Fraction | None = None,
 ) -> Iterator[AudioChunk]:
-    """Yield all audio from the container's position; after the first frame, only from `leap_s` on.
+    """Yield all audio from the container's start; after the first frames, only from `leap_s` on.
 
     Audio from there on is identical, sample by sample, to decoding everything.
     """
     run: _Run | None = None
     left_at: _Run | None = None
     zero = timeline_shift(stream)
+    is_even = stream.codec_context.codec.canonical_name in _EVEN_CODECS
     for frame in _frames(container, stream, leap_s):
         at_s = _time_s(frame, zero)
         if run is not None and not run.continues_with(frame, at_s):
@@ -140,7 +132,8 @@ def decode_chunks(
             # The end time is reliable: encoder delay is trimmed from the front of a frame.
             length_s = Fraction(frame.samples, frame.sample_rate)
             end_s = (at_s or 0) + length_s
-            run = _Run(frame, (exactly(end_s) if exactly else end_s) - length_s)
+            start_s = (exactly(end_s) if exactly else end_s) - length_s
+            run = _Run(frame, start_s, is_even=is_even)
             if left_at is not None:
                 run.continue_from(left_at)
         yield from run.feed(frame)
@@ -151,22 +144,33 @@ def decode_chunks(
 def _frames(
     container: InputContainer, stream: AudioStream, leap_s: Fraction | None = None
 ) -> Iterator[AudioFrame]:
-    """Yield decoded frames; of those before `leap_s`, only the first."""
+    """Yield decoded frames; of those before `leap_s`, only the first ones."""
     target = -1
     if leap_s is not None:
         target = int(leap_s / Fraction(stream.time_base or 1)) + timeline_shift(stream)
-    has_begun = has_left_out = False
+    begun = 0
+    has_left_out = False
     for packet in container.demux(stream):
         check_cancelled()
-        if has_begun and packet.pts is not None and packet.pts < target:
+        if begun >= _FIRST_FRAMES and packet.pts is not None and packet.pts < target:
+            if container.format.name in _SEEKS_EXACTLY:
+                _seek(container, stream, target)
+                target = -1
             has_left_out = True
             continue
         if has_left_out:
             stream.codec_context.flush_buffers()
             has_left_out = False
         for frame in _decoded(packet):
-            has_begun = True
+            begun += 1
             yield frame
+
+
+def _seek(container: InputContainer, stream: AudioStream, target: int) -> None:
+    try:
+        container.seek(target, stream=stream)
+    except av.FFmpegError:
+        container.seek(0)
 
 
 def _decoded(packet: "Packet[AudioStream]") -> list[AudioFrame]:
@@ -187,10 +191,13 @@ def _time_s(frame: AudioFrame, zero: int) -> Fraction | None:
 class _Run:
     """Consecutive frames without a gap, resampled as one."""
 
-    def __init__(self, frame: AudioFrame, at_s: Fraction) -> None:
+    def __init__(self, frame: AudioFrame, at_s: Fraction, *, is_even: bool) -> None:
         self._start_s, self._rate, self._layout = at_s, frame.sample_rate, frame.layout.name
         self._format = frame.format.name
         self._jitter = int(_JITTER_S * self._rate)
+        # Whether a count of frames says more about times than timestamps do.
+        self._is_even = is_even and (frame.time_base or 0) * frame.sample_rate > 1
+        self._first_samples = self._last_samples = frame.samples
         self._fed = self._left_out = 0
         self._first = self._next = round(at_s * RATE_HZ)
         # FFmpeg converts mono to stereo at -3 dB per channel; players copy it unchanged.
@@ -205,7 +212,7 @@ class _Run:
         A resampler starts at an instant that is a sample of both rates, so some first samples are
         dropped.
         """
-        place = round((self._start_s - earlier._start_s) * self._rate)
+        place = earlier._place_of(self._start_s, self._first_samples)
         left_out = -place % (self._rate // gcd(self._rate, RATE_HZ))
         # For rates that rarely align, timestamps are accurate enough.
         if left_out > _MAX_LEFT_OUT or earlier._rate != self._rate:
@@ -213,6 +220,18 @@ class _Run:
         self._left_out = left_out
         self._start_s = earlier._start_s + Fraction(place + left_out, self._rate)
         self._next = earlier._first + (place + left_out) * RATE_HZ // self._rate
+
+    def _place_of(self, start_s: Fraction, samples: int) -> int:
+        """Return how many samples after the start of this run a frame starts.
+
+        If timestamps are rounded, but all frames are equally long, their ends are counted.
+        """
+        place = round((start_s - self._start_s) * self._rate)
+        if not self._is_even or not self._last_samples:
+            return place
+        after = place + samples - self._fed
+        error = round(Fraction(after, self._last_samples)) * self._last_samples - after
+        return place + error if abs(error) <= _STAMP_ERROR_S * self._rate else place
 
     def continues_with(self, frame: AudioFrame, at_s: Fraction | None) -> bool:
         """Return whether a frame continues this run."""
@@ -229,6 +248,7 @@ class _Run:
         if self._left_out:
             frame, self._left_out = _without_first(frame, self._left_out), 0
         self._fed += frame.samples
+        self._last_samples = frame.samples
         # Timestamps are no longer needed; the resampler must not stretch audio to match them.
         frame.pts = None
         return self._place(self._resampler.resample(frame))
