@@ -79,6 +79,7 @@ function installHosted(config: HostConfig): void {
     after: (delayMs, call) => setTimer(call, delayMs),
     cancel: (handle) => stopTimer(handle),
   };
+  timeTree.clock = filmClock;
   const natives = new NativeMedia(filmClock, () => loop.wake());
   const driver = new Driver(natives);
   loop.driver = driver;

@@ -224,16 +224,20 @@ def test_a_clip_in_a_group_follows_the_group_at_its_own_rate(browser: Browser) -
         assert windows(film) == [(500, 1500, 0, 2)]
 
 
-def test_volume_of_elements_may_change_in_frames(browser: Browser) -> None:
+def test_volume_of_elements_may_change_in_frames_and_between_them(browser: Browser) -> None:
     html = f"""<ef-timegroup id="g" duration="2s" style="width:320px;height:240px">
-      <ef-audio id="a" src="{SONG}"></ef-audio></ef-timegroup><script>
+      <ef-audio id="a" src="{SONG}"></ef-audio><ef-audio id="b" src="{SONG}"></ef-audio>
+      </ef-timegroup><script>
       g.addFrameTask(({{ percentComplete }}) => a.setAttribute("volume", 1 - percentComplete))
+      setTimeout(() => {{ b.mute = "" }}, 510)
       </script>"""
     with load_composition(browser, html) as film:
         show_all(film, 31)
-        gains = dict(map(tuple, heard(film)[0]["gains"]))
+        faded, muted = heard(film)
+        gains = dict(map(tuple, faded["gains"]))
         assert gains[0] == 1
         assert gains[500] == pytest.approx(0.75)
+        assert muted["gains"] == [[0, 1], [510, 1], [515, 0]]
 
 
 COPIES = {

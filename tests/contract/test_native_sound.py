@@ -94,8 +94,15 @@ def test_a_clip_started_by_a_timer_is_heard_from_then_on(films: Films) -> None:
     assert onset == pytest.approx(1.25 * RATE, abs=48)
 
 
-def test_a_fade_by_a_script_is_smooth(films: Films) -> None:
-    fade = f"""const a = new Audio("{TONE}"); a.play()
+PLAIN = f'const a = new Audio("{TONE}"); a.play()'
+TIMED = f"""document.body.innerHTML =
+    '<ef-timegroup duration="2s"><ef-audio src="{TONE}"></ef-audio></ef-timegroup>'
+  const a = document.querySelector("ef-audio")"""
+
+
+@pytest.mark.parametrize("begin", [PLAIN, TIMED], ids=["plain", "timed"])
+def test_a_fade_by_a_script_is_smooth(films: Films, begin: str) -> None:
+    fade = f"""{begin}
       requestAnimationFrame(function f(now) {{
         a.volume = Math.max(0, 1 - now / 1500)
         requestAnimationFrame(f)

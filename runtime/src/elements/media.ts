@@ -37,7 +37,7 @@ export abstract class MediaElement extends TimedElement {
   /** Known once it is not pending; null for an element without a source. */
   info: MediaInfo | null = null;
   /** How loud it was until now, in the film's time. */
-  readonly gains = new GainCurve(1);
+  readonly gains = new GainCurve(1, () => timeTree.clock.frameMs());
   protected player: NativePlayer | null = null;
   private askedFor = "";
   private refusal = "";
@@ -59,7 +59,7 @@ export abstract class MediaElement extends TimedElement {
 
   override attributeChangedCallback(name: string, before: string | null, after: string | null) {
     super.attributeChangedCallback(name, before, after);
-    if (GAIN_NAMES.includes(name)) this.gains.set(timeTree.nowMs, this.gain);
+    if (GAIN_NAMES.includes(name)) this.gains.set(timeTree.clock.nowMs(), this.gain);
     if (SOURCE_NAMES.includes(name) && this.isConnected) this.ask();
   }
 

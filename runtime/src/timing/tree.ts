@@ -5,6 +5,7 @@
  * starts at any moment. Knows elements only as things that describe themselves.
  */
 
+import type { FilmClock } from "../film_clock.ts";
 import {
   isVisibleAt,
   layOut,
@@ -33,6 +34,8 @@ const EMPTY_SPAN: Span = { startMs: 0, endMs: 0, lengthMs: 0, sourceInMs: 0, sou
 export class TimeTree<E extends TimedThing> {
   /** The film's time; written by the driver or the player alone. */
   nowMs = 0;
+  /** In a render the film's, which is exact also between two frames. */
+  clock: Pick<FilmClock, "nowMs" | "frameMs"> = { nowMs: () => this.nowMs, frameMs: () => 0 };
   /** Called when an element comes into the document. */
   onAdd: () => void = () => undefined;
 
