@@ -13,6 +13,7 @@ from framekiln.composition.layers.state import LayerState, state_at
 from framekiln.composition.layers.styles import ShapeKind
 from framekiln.composition.layers.transitions import Property
 from framekiln.composition.layers.values import (
+    AudioLayer,
     GroupLayer,
     HtmlLayer,
     ImageLayer,
@@ -33,9 +34,13 @@ _LOOKS: Final = 5
 
 def layer_warnings(film: ResolvedTimeline) -> Iterator[ConfigFinding]:
     """Yield warnings about single layers."""
+    heard = {sound.layer_id for sound in film.sounds}
     for layer in film.every_layer():
         value = layer.layer
-        if layer.first_frame >= layer.end_frame and not film.config.extension.is_still:
+        # Audio may be shorter than a frame.
+        is_heard = isinstance(value, AudioLayer) and value.id in heard
+        has_frames = layer.first_frame < layer.end_frame or film.config.extension.is_still
+        if not has_frames and not is_heard:
             yield ConfigFinding(value.path, "never_shown", f"{value.label} is outside the film")
         elif isinstance(value, VisualLayer):
             yield from _about_picture(layer)

@@ -70,6 +70,12 @@ def test_layers_without_sound_have_no_clips() -> None:
     assert film(layer).sounds == ()
 
 
+def test_audio_shorter_than_a_frame_is_heard_without_a_warning() -> None:
+    config = film(music(trim={"end": 0.02}), duration=2, fps=10)
+    assert len(config.sounds) == 1
+    assert not config.warnings
+
+
 def gains(sound: LayerAudio, *times: float) -> list[float]:
     return [sound.gain_at(Fraction(str(time))) for time in times]
 
