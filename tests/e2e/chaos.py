@@ -137,9 +137,10 @@ class ChaosScenario:
             self.service.kill(*VICTIMS[victim])
         self.kills[victim] += 1
 
-    def films(self) -> list[Path]:
-        """Return the films that all redactions together have left."""
-        return [film for each in self.redactions() for film in each.parent.glob("output-*.mp4")]
+    def films(self) -> list[str]:
+        """Return the ids of the renders that all redactions together have completed."""
+        renders = self.client.renders.list()
+        return [each.id for each in renders if each.status == "complete"]
 
     def redactions(self) -> list[Path]:
         """Return the orders of all redactions."""

@@ -194,11 +194,11 @@ def _joined(clips: Iterable[AudioClip]) -> Iterator[AudioClip]:
     run: list[AudioClip] = []
     for clip in clips:
         if run and not _continues(run[-1], clip):
-            yield _one(run)
+            yield _merged(run)
             run = []
         run.append(clip)
     if run:
-        yield _one(run)
+        yield _merged(run)
 
 
 def _continues(before: AudioClip, clip: AudioClip) -> bool:
@@ -212,7 +212,7 @@ def _continues(before: AudioClip, clip: AudioClip) -> bool:
     )
 
 
-def _one(run: Sequence[AudioClip]) -> AudioClip:
+def _merged(run: Sequence[AudioClip]) -> AudioClip:
     first, last = run[0], run[-1]
     if first is last:
         return first
