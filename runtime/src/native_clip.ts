@@ -7,14 +7,15 @@ import { readSource, type Reading } from "./elements/source.ts";
 import { keyOf, playedInfo, type MediaSource, type PlayedInfo } from "./host.ts";
 import type { FilmClock } from "./film_clock.ts";
 import { FrameCanvas } from "./frame_canvas.ts";
-import { ClipEvents } from "./native_events.ts";
+import { ClipEvents, ENDED, LOADED, PAUSED, SOUGHT } from "./native_events.ts";
 import { VideoFrameCallbacks } from "./native_frame_callbacks.ts";
 import { StandIn } from "./native_stand_in.ts";
 import { selectorOf } from "./selector.ts";
+import { SourceHistory, type SourcePeriod } from "./source_history.ts";
 import { GainCurve } from "./timing/gain_curve.ts";
 import { splitFragment, WHOLE } from "./timing/media_fragment.ts";
 import { LAST_PICTURE_MS } from "./timing/model.ts";
-import { PlayHead, type Bounds, type Piece } from "./timing/play_head.ts";
+import type { Bounds } from "./timing/play_head.ts";
 
 export interface ClipHooks {
   /** A script wants to be called for its pictures. */
@@ -23,11 +24,6 @@ export interface ClipHooks {
   onLatePicture(): void;
 }
 
-/** What scripts wait for before they use a clip. */
-const LOADED = ["durationchange", "loadedmetadata", "loadeddata", "canplay", "canplaythrough"];
-const SOUGHT = ["timeupdate", "seeked"];
-const PAUSED = ["timeupdate", "pause"];
-const ENDED = [...PAUSED, "ended"];
 /** As often as Chromium says how far a clip is. */
 const UPDATE_MS = 250;
 const MIN_ROUND_MS = 40;
@@ -42,7 +38,7 @@ export class NativeClip {
   routedMs: number | null = null;
   isSeeking = false;
   private readonly clock: FilmClock;
-  private readonly head = new PlayHead();
+  private readonly history = new SourceHistory();
   private readonly events: ClipEvents;
   private readonly frames: FrameCanvas | null;
   private readonly standIn: StandIn | null;
@@ -104,7 +100,7 @@ export class NativeClip {
   get positionMs(): number | null {
     this.followGroup();
     const atMs = this.headMs();
-    return atMs === null ? null : this.head.positionMs(atMs, this.bounds);
+    return atMs === null ? null : this.history.head.positionMs(atMs, this.bounds);
   }
 
   get isOver(): boolean {
@@ -118,8 +114,9 @@ export class NativeClip {
     const key = source === null ? "" : keyOf(source);
     if (key === this.askedFor) return false;
     // A script may have set and started the clip before its first source was seen.
-    if (this.askedFor !== "") this.rewind();
+    if (this.askedFor !== "") this.endSource();
     else if (this.positionMs === 0) this.goToFragment();
+    this.history.begin(source);
     this.askedFor = key;
     this.askedAtMs = this.clock.nowMs();
     this.info = null;
@@ -210,10 +207,10 @@ export class NativeClip {
     this.schedule();
   }
 
-  /** What is played of it until an instant of its own clock; silent while its source is unknown. */
-  pieces(untilMs: number): Piece[] {
+  /** What is played of each of its sources until an instant of its own clock. */
+  periods(untilMs: number): SourcePeriod[] {
     this.followGroup();
-    return this.bounds === null ? [] : this.head.pieces(this.bounds, untilMs);
+    return this.history.periods(this.info, this.bounds, untilMs);
   }
 
   /** One frame of the film. */
@@ -265,7 +262,7 @@ export class NativeClip {
     const isMoving = this.isStarted || this.isTimed;
     const { playbackRate, preservesPitch } = this.element;
     const course = { ...change, rate: isMoving ? playbackRate : 0, keepsPitch: preservesPitch };
-    this.head.turn(this.headMs() ?? this.groupMs ?? 0, course, this.bounds);
+    this.history.head.turn(this.headMs() ?? this.groupMs ?? 0, course, this.bounds);
     this.schedule();
   }
 
@@ -274,9 +271,15 @@ export class NativeClip {
     if (!this.isTimed) return;
     if (this.groupMs === null) {
       const { playbackRate: rate, preservesPitch: keepsPitch } = this.element;
-      this.head.turn(0, { positionMs: 0, rate, keepsPitch }, this.bounds);
+      this.history.head.turn(0, { positionMs: 0, rate, keepsPitch }, this.bounds);
     }
     this.groupMs = this.headMs() ?? this.groupMs ?? 0;
+  }
+
+  private endSource(): void {
+    this.history.end(this.clock.nowMs(), this.info, this.bounds);
+    this.groupMs = null;
+    this.rewind();
   }
 
   private rewind(): void {
@@ -298,7 +301,7 @@ export class NativeClip {
     this.clock.cancel(this.endTimer);
     const { bounds } = this;
     if (bounds === null || !this.clock.hasBegun() || this.isTimed || !this.isStarted) return;
-    const endMs = this.head.endMs(bounds);
+    const endMs = this.history.head.endMs(bounds);
     if (endMs === null || bounds.lengthMs <= 0) return;
     // Such short rounds get no events; the position is known without timers.
     const isRestless = bounds.lengthMs < MIN_ROUND_MS * this.element.playbackRate;
@@ -320,20 +323,20 @@ export class NativeClip {
   /** At the end of the source; a timer is up to a millisecond late, the sound is not. */
   private onEnd(): void {
     const { bounds } = this;
-    const endMs = bounds === null ? null : this.head.endMs(bounds);
+    const endMs = bounds === null ? null : this.history.head.endMs(bounds);
     if (bounds === null || endMs === null || !this.isStarted) return;
     if (endMs > this.clock.nowMs() + 1e-6) {
       this.schedule();
       return;
     }
     if (bounds.isLooped) {
-      this.head.turn(endMs, { positionMs: 0 }, bounds);
+      this.history.head.turn(endMs, { positionMs: 0 }, bounds);
       this.events.dispatch("seeking", ...SOUGHT);
       this.schedule();
       return;
     }
     this.isStarted = false;
-    this.head.turn(endMs, { positionMs: bounds.lengthMs, rate: 0 }, bounds);
+    this.history.head.turn(endMs, { positionMs: bounds.lengthMs, rate: 0 }, bounds);
     // The next time it plays beyond its fragment, as in browsers.
     this.fragment = WHOLE;
     this.events.dispatch(...(this.isOver ? ENDED : PAUSED));
@@ -379,7 +382,7 @@ export class NativeClip {
     if (this.mayAutoplay && this.element.autoplay && !this.isTimed) {
       this.isStarted = true;
       // Loading takes no time.
-      this.head.turn(this.askedAtMs, { rate: this.element.playbackRate }, this.bounds);
+      this.history.head.turn(this.askedAtMs, { rate: this.element.playbackRate }, this.bounds);
       this.events.dispatch("play");
     }
     if (this.isStarted) this.events.dispatch("playing");

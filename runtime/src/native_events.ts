@@ -3,6 +3,18 @@
  * instant of the film.
  */
 
+/** What scripts wait for before they use a clip. */
+export const LOADED = [
+  "durationchange",
+  "loadedmetadata",
+  "loadeddata",
+  "canplay",
+  "canplaythrough",
+];
+export const SOUGHT = ["timeupdate", "seeked"];
+export const PAUSED = ["timeupdate", "pause"];
+export const ENDED = [...PAUSED, "ended"];
+
 interface Waiting {
   readonly resolve: () => void;
   readonly reject: (reason: unknown) => void;

@@ -5,10 +5,12 @@ import { MediaElement } from "./elements/media.ts";
 import { missingTargets } from "./elements/target.ts";
 import { timeTree, type TimedElement } from "./elements/timed.ts";
 import { TimegroupElement } from "./elements/timegroup.ts";
+import type { MediaSource, PlayedInfo } from "./host.ts";
 import type { NativeClip } from "./native_clip.ts";
 import type { NativeMedia } from "./native_media.ts";
 import { sizeRoot } from "./root_box.ts";
 import { selectorOf } from "./selector.ts";
+import type { SourcePeriod } from "./source_history.ts";
 import type { GainPoint } from "./timing/gain_curve.ts";
 import type { Place } from "./timing/tree.ts";
 
@@ -172,27 +174,43 @@ export function playedOf(clip: NativeClip, untilMs: number): PlannedMedia[] {
 
 /** One entry for each stretch that a clip is played; one without sound for a clip that never is. */
 function clipMedia(clip: NativeClip, window: Window, zeroMs: number): PlannedMedia[] {
+  if (!isOpen(window)) return [];
+  const periods = clip.periods(window.endMs - zeroMs);
+  const played = periods.flatMap((period) => periodMedia(clip, period, window, zeroMs));
   const { info, source } = clip;
-  if (source === null || info === null || info.durationMs <= 0 || !isOpen(window)) return [];
-  const facts = {
+  if (played.length > 0 || source === null || info === null || info.durationMs <= 0) return played;
+  const sourceInMs = clip.positionMs ?? 0;
+  return [{ ...factsOf(clip, source, info), ...window, sourceInMs, ...UNCHANGED, ...SILENCE }];
+}
+
+/** What a clip plays of one of its sources. */
+function periodMedia(
+  clip: NativeClip,
+  { source, info, pieces, fromMs, untilMs }: SourcePeriod,
+  window: Window,
+  zeroMs: number,
+): PlannedMedia[] {
+  if (info.durationMs <= 0) return [];
+  return pieces.flatMap(({ startMs, endMs, ...piece }) => {
+    const part = {
+      startMs: Math.max(zeroMs + startMs, window.startMs, fromMs),
+      endMs: Math.min(zeroMs + endMs, window.endMs, untilMs),
+    };
+    if (!isOpen(part)) return [];
+    const sourceInMs = piece.sourceInMs + (part.startMs - zeroMs - startMs) * piece.rate;
+    const loudness = info.hasAudio ? clip.gains.between(part.startMs, part.endMs) : SILENCE;
+    return { ...factsOf(clip, source, info), ...piece, ...part, sourceInMs, ...loudness };
+  });
+}
+
+function factsOf(clip: NativeClip, source: MediaSource, info: PlayedInfo) {
+  return {
     element: selectorOf(clip.element),
     kind: clip.kind,
     ...source,
     sourceOutMs: info.durationMs,
     hasPicture: clip.kind === "video" && info.hasVideo,
   };
-  const played = clip.pieces(window.endMs - zeroMs).flatMap(({ startMs, endMs, ...piece }) => {
-    const part = {
-      startMs: Math.max(zeroMs + startMs, window.startMs),
-      endMs: Math.min(zeroMs + endMs, window.endMs),
-    };
-    if (!isOpen(part)) return [];
-    const sourceInMs = piece.sourceInMs + (part.startMs - zeroMs - startMs) * piece.rate;
-    const loudness = info.hasAudio ? clip.gains.between(part.startMs, part.endMs) : SILENCE;
-    return { ...facts, ...piece, ...part, sourceInMs, ...loudness };
-  });
-  if (played.length > 0) return played;
-  return [{ ...facts, ...window, sourceInMs: clip.positionMs ?? 0, ...UNCHANGED, ...SILENCE }];
 }
 
 function isOpen(window: Window): boolean {

@@ -213,6 +213,20 @@ def test_one_clip_after_another_leaves_no_gap(browser: Browser) -> None:
         assert second == (500, 4000, 0, 1)
 
 
+@pytest.mark.parametrize(("timed", "source_in_ms"), [(False, 0), (True, 400)])
+def test_a_clip_with_another_source_was_heard_with_the_one_before(
+    browser: Browser, timed: bool, source_in_ms: int
+) -> None:
+    """In a group the new source is where the group is, elsewhere at its beginning."""
+    page = f'<ef-timegroup duration="4s">{VIDEO}</ef-timegroup>' if timed else VIDEO
+    script = f'v.play(); setTimeout(() => {{ v.src = "{SONG}"; v.play() }}, 400)'
+    with load_composition(browser, scripted(script, page)) as film:
+        show_all(film, 17)
+        played = [(entry["src"], entry["startMs"], entry["sourceInMs"]) for entry in heard(film)]
+        assert played == [(CLIP, 0, 0), (SONG, 400, source_in_ms)]
+        assert heard(film)[0]["endMs"] == 400
+
+
 def test_a_clip_in_a_group_follows_the_group_at_its_own_rate(browser: Browser) -> None:
     html = f"""<ef-timegroup mode="sequence" style="width:320px;height:240px">
       <ef-timegroup duration="500ms"></ef-timegroup>
