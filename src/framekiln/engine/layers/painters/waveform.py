@@ -29,6 +29,7 @@ _HIGHEST_HZ: Final = 12_000.0
 _RATE_HZ: Final = 48_000
 _FINER: Final = 2
 _BRICKS: Final = 16
+_ROWS_AT_A_TIME: Final = 64
 
 
 def draw_waveform(style: Waveform, samples: npt.NDArray[np.float32], size: SizePx) -> Rgba:
@@ -214,9 +215,13 @@ def _filled(size: SizePx, colour: Colour) -> Rgba:
 
 def _over(sheet: Rgba, mask: Plane, colour: Colour) -> Rgba:
     """Draw a colour through a mask over premultiplied pixels."""
-    cover = mask.astype(np.float32)[..., None] * (colour.alpha / 255 / 255)
     tone = np.array([colour.red, colour.green, colour.blue, 255], np.float32)
-    laid: Rgba = np.rint(cover * tone + sheet * (1 - cover)).astype(np.uint8)
+    laid = np.empty_like(sheet)
+    # In parts: the numbers of a whole sheet would take gigabytes, and no processor's cache.
+    for top in range(0, len(sheet), _ROWS_AT_A_TIME):
+        rows = slice(top, top + _ROWS_AT_A_TIME)
+        cover = mask[rows].astype(np.float32)[..., None] * (colour.alpha / 255 / 255)
+        laid[rows] = np.rint(cover * tone + sheet[rows] * (1 - cover))
     return laid
 
 
