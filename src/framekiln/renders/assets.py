@@ -129,16 +129,17 @@ class RenderAssets:
             return LocalAsset(path, "application/json")
         if (failure := self._fetched.get(url)) is not None:
             raise rebuild_error(failure, "download")
-        with self._download(url):
-            return await self._fetch_remote(url, path)
+        return await self._fetch_remote(url, path)
 
     async def _fetch_remote(self, url: str, path: Path) -> LocalAsset:
         # Another name, because the path may already hold the whole source.
         parts = path.with_name(f"{path.name}-parts")
         is_ranged = self._render.is_bundle and url not in self._fetched
-        if is_ranged and (ranged := await self._open_ranged(url, parts)):
-            return ranged
-        asset = await self._sources.ingest.get(self._render.organization_id, url)
+        # Not what follows: our own store is no slow server.
+        with self._download(url):
+            if is_ranged and (ranged := await self._open_ranged(url, parts)):
+                return ranged
+            asset = await self._sources.ingest.get(self._render.organization_id, url)
         if url in self._fetched and (pinned := await self._pinned(url)):
             pinned.check(replace(pinned, size_bytes=asset.byte_size), url[:_SHOWN_URL_CHARACTERS])
         await self._sources.blobs.get_to_read(asset.blob_key, path)
