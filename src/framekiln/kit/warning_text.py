@@ -23,9 +23,9 @@ class WarningText(str):
         made.code = code
         return made
 
-    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
+    def __reduce__(self) -> tuple[type["WarningText"], tuple[str, str]]:
         """Return what copies are made of."""
-        return self.code, str(self)
+        return WarningText, (self.code, str(self))
 
 
 def reworded(warning: str, text: str) -> str:
