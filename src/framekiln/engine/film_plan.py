@@ -59,10 +59,6 @@ class PresetSettings:
         return AudioSettings(coding, self.audio_bits_per_s)
 
 
-# Of what may have left a composition without length.
-_MAX_CAUSES: Final = 3
-_MAX_CAUSE_CHARACTERS: Final = 500
-
 PRESET_SETTINGS: Final = {
     RenderPreset.DRAFT: PresetSettings(EncoderEffort("superfast", 27), 128_000),
     RenderPreset.STANDARD: PresetSettings(EncoderEffort(), STANDARD_AUDIO_BITS_PER_S),
@@ -217,6 +213,11 @@ def plan_page_film(order: FilmOrder, facts: PageFacts) -> FilmPlan:
         has_page_audio=bool(facts.plan.get("mixesSound", False)),
         sound_settings=PRESET_SETTINGS[order.preset].audio(film_container(order.container).audio),
     )
+
+
+# Of what may have left a composition without length.
+_MAX_CAUSES: Final = 3
+_MAX_CAUSE_CHARACTERS: Final = 500
 
 
 def _length_unknown(facts: PageFacts) -> LengthUnknown:
