@@ -7,6 +7,7 @@ even edges is a resize, and everything else is a warp with antialiased edges.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import isfinite
 from typing import Final, TypeAlias
@@ -36,7 +37,7 @@ class PlacedPicture:
     left: int
     top: int
 
-    @property
+    @cached_property
     def rect(self) -> PixelRect:
         """The part of the canvas that it covers."""
         return PixelRect(
@@ -168,16 +169,16 @@ def _warped(
 
 def _covers(picture: Picture, matrix: Matrix, target: PixelRect) -> bool:
     """Whether every corner of the target is inside the picture."""
-    corners = np.array(
-        [[x, y, 1] for x in (target.left, target.right) for y in (target.top, target.bottom)],
-        np.float64,
-    )
-    back = corners @ np.linalg.inv(matrix).T
-    if (back[:, 2] <= _FLAT).any():
-        return False
-    points = back[:, :2] / back[:, 2:]
-    sides = (picture.width_px + _SAME, picture.height_px + _SAME)
-    return bool((points >= -_SAME).all() and (points <= sides).all())
+    rows = np.linalg.inv(matrix).tolist()
+    for x, y in product((target.left, target.right), (target.top, target.bottom)):
+        across, down, depth = (row[0] * x + row[1] * y + row[2] for row in rows)
+        if depth <= _FLAT:
+            return False
+        if not -_SAME <= across / depth <= picture.width_px + _SAME:
+            return False
+        if not -_SAME <= down / depth <= picture.height_px + _SAME:
+            return False
+    return True
 
 
 def _shrunk(picture: Picture, matrix: Matrix, *, pixels_each: int) -> tuple[Picture, Matrix]:

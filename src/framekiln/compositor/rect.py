@@ -1,13 +1,11 @@
 """Rectangles of whole pixels, aligned so that each covers whole chroma samples."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import ceil, floor
-from typing import Final
+from typing import Final, NamedTuple
 
 
-@dataclass(frozen=True)
-class PixelRect:
+class PixelRect(NamedTuple):
     """From (left, top) up to, not including, (right, bottom); empty if they are equal."""
 
     left: int
@@ -36,6 +34,12 @@ class PixelRect:
     def is_empty(self) -> bool:
         """Whether it contains no pixel."""
         return self.left >= self.right or self.top >= self.bottom
+
+    def overlaps(self, other: "PixelRect") -> bool:
+        """Whether both have a pixel in common."""
+        return max(self.left, other.left) < min(self.right, other.right) and max(
+            self.top, other.top
+        ) < min(self.bottom, other.bottom)
 
     def moved(self, x: int, y: int) -> "PixelRect":
         """Return it translated."""
@@ -70,7 +74,7 @@ def merge(rects: Iterable[PixelRect]) -> list[PixelRect]:
         if rect.is_empty:
             continue
         merged = rect
-        while touching := [each for each in apart if not each.intersection(merged).is_empty]:
+        while touching := [each for each in apart if each.overlaps(merged)]:
             for each in touching:
                 apart.remove(each)
                 merged = merged.union(each)

@@ -91,6 +91,8 @@ class Scene:
         if first == 0:
             self._canvas.fill(self._background, rect)
         for thing in things[max(0, first - 1) :]:
+            if not thing.rect.overlaps(rect):
+                continue
             if isinstance(thing, PictureItem):
                 at = (thing.placed.left, thing.placed.top)
                 self._canvas.draw(
@@ -101,13 +103,9 @@ class Scene:
                     is_page_group=thing.is_page_group,
                 )
             else:
-                self._apply_filter(thing, rect.intersection(thing.rect))
-
-    def _apply_filter(self, thing: FilterItem, rect: PixelRect) -> None:
-        if rect.is_empty:
-            return
-        tinted = apply_filter(self._canvas.cut(rect), thing.picture_filter)
-        self._canvas.replace(tinted, at=(rect.left, rect.top))
+                seen = rect.intersection(thing.rect)
+                tinted = apply_filter(self._canvas.cut(seen), thing.picture_filter)
+                self._canvas.replace(tinted, at=(seen.left, seen.top))
 
     def _differing(self, things: Sequence[SceneItem]) -> list[PixelRect]:
         before, now = _apart(self._shown, things)

@@ -184,7 +184,7 @@ def _is_close(rect: PixelRect, others: Sequence[PixelRect]) -> bool:
     around = PixelRect(
         rect.left - RING_PX, rect.top - RING_PX, rect.right + RING_PX, rect.bottom + RING_PX
     )
-    return not all(around.intersection(other).is_empty for other in others)
+    return any(around.overlaps(other) for other in others)
 
 
 def _blank(picture: Picture, rect: PixelRect) -> None:

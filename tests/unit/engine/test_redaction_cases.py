@@ -21,7 +21,7 @@ def expected_of(case: Any) -> Any:
     area = box.area_between(*span)
     return {
         "area": [area.left, area.top, area.right, area.bottom],
-        "pixels": list(vars(area.pixel_rect(case["width_px"], case["height_px"])).values()),
+        "pixels": list(area.pixel_rect(case["width_px"], case["height_px"])),
     }
 
 

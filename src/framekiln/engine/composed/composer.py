@@ -82,6 +82,7 @@ class FrameComposer:
             mover for layer in page.layers.footage for mover in layer.chain
         )
         self._states: MotionStates | None = None
+        self._frames: dict[int, tuple[Sequence[MoverState], list[_ShownLayer]]] = {}
         self._wanted: dict[tuple[int, float, float], _ShownLayer] = {}
         self.resamples_edges = False
         """Whether frames show text or edges in another size or angle than they are drawn in."""
@@ -98,11 +99,14 @@ class FrameComposer:
         self._redraws.forget()
         self._placed.clear()
         self._groups.clear()
+        self._frames.clear()
         self._wanted = {}
         self.resamples_edges = False
         for frame in range(first_frame, first_frame + count):
             movers = self._states.of(frame)
-            for shown in self._shown(movers):
+            all_shown = self._shown(movers)
+            self._frames[frame] = (movers, all_shown)
+            for shown in all_shown:
                 self._wanted[shown.layer.number, shown.scale, shown.phase] = shown
                 self.resamples_edges |= shown.resamples_edges or is_cut_between_pixels(
                     shown.layer, movers, self._around_footage
@@ -127,8 +131,7 @@ class FrameComposer:
         """Return the scene items of a prepared frame."""
         assert self._states is not None, "prepare comes first"
         self._frame = frame
-        movers = self._states.of(frame)
-        shown = self._shown(movers)
+        movers, shown = self._frames[frame]
         self._redraws.prepare(
             frame,
             [
@@ -190,10 +193,8 @@ class FrameComposer:
     def _faded(self, mover: int, parts: list[SceneItem], opacity: float) -> list[SceneItem]:
         """Return items that fade as one, as a group if they overlap."""
         rects = [part.rect for part in parts]
-        if all(
-            one.intersection(other).is_empty
-            for at, one in enumerate(rects)
-            for other in rects[at + 1 :]
+        if not any(
+            one.overlaps(other) for at, one in enumerate(rects) for other in rects[at + 1 :]
         ):
             return [
                 replace(part, key=(part.key, opacity), opacity=part.opacity * opacity)

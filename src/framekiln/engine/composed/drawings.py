@@ -193,7 +193,7 @@ def _companions(page: DrawingPage, scale: float) -> dict[int, tuple[PageLayer, .
                 # Clips are open while a layer is drawn that moves in them.
                 and group[0].clips == layer.clips
                 and area_beyond(group[0], scale, page, moves=bool(group[0].chain)) is None
-                and all(box.intersection(other).is_empty for other in others)
+                and not any(box.overlaps(other) for other in others)
             ):
                 group.append(layer)
                 break
