@@ -88,7 +88,9 @@ def _compared(filmed: PageRenderer, page: DrawingPage) -> PageResult:
     composer, scene = FrameComposer(page), page_scene(filmed.plan.size)
     states = composer.read(0, slice_.frame_count)
     composer.draw()
-    result = PageResult(checked=checked_frames(slice_, states.changes()))
+    result = PageResult(
+        checked=checked_frames(slice_, states.changes(), frame_count=slice_.frame_count)
+    )
     try:
         raise_if_better_filmed(composer, states, slice_.frame_count)
     except NotComposable as reason:

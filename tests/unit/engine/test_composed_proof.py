@@ -73,13 +73,36 @@ def test_a_moved_word_is_detected() -> None:
     assert not compare(composed(frame((40, 48))), frame((40, 40))).is_close
 
 
-def test_both_ends_and_both_sides_of_each_change_are_checked_in_every_run() -> None:
+@pytest.mark.parametrize(("left", "top"), [(0, 0), (32, 96), (160, 64), (352, 192)])
+def test_equal_surroundings_change_no_difference(left: int, top: int) -> None:
+    noise = np.random.default_rng(left)
+    parts = [frame((16, 20)), frame((17, 28))]
+    for part in parts:
+        part[60:80, 30:100, :3] = noise.integers(0, 256, (20, 70, 3))
+    alone = compare(composed(parts[0][:128, :128]), parts[1][:128, :128])
+    wholes = [np.full((320, 480, 4), (60, 40, 20, 255), np.uint8) for _ in parts]
+    for whole, part in zip(wholes, parts, strict=True):
+        whole[top : top + 128, left : left + 128] = part[:128, :128]
+    surrounded = compare(composed(wholes[0]), wholes[1])
+    assert (surrounded.block, surrounded.line) == (alone.block, alone.line)
+    assert 320 * 480 * (1 - surrounded.ssim) == pytest.approx(128 * 128 * (1 - alone.ssim))
+
+
+def test_the_first_frame_and_both_sides_of_each_change_are_checked_in_every_run() -> None:
     slice_ = FilmSlice(3, 120, 60)
-    chosen = checked_frames(slice_, [120, 150])
-    assert {120, 149, 150, 179} <= chosen
-    assert chosen == checked_frames(slice_, [120, 150])
-    assert 5 < len(chosen) < 10
+    chosen = checked_frames(slice_, [120, 150], frame_count=240)
+    assert {120, 149, 150} <= chosen
+    assert chosen == checked_frames(slice_, [120, 150], frame_count=240)
+    assert 3 < len(chosen) < 8
     assert all(120 <= number < 180 for number in chosen)
+
+
+def test_the_last_frame_of_the_film_is_checked() -> None:
+    slice_ = FilmSlice(3, 120, 60)
+    last_alone = checked_frames(slice_, [], frame_count=180) - checked_frames(
+        slice_, [], frame_count=240
+    )
+    assert last_alone == {179}
 
 
 def test_changes_are_instants_where_something_appears_or_disappears() -> None:

@@ -254,7 +254,8 @@ class ComposedRenderer:
             raise_if_better_filmed(composer, states, slice_.frame_count)
         with _drawing_failures():
             composer.draw()
-        return composer, checked_frames(slice_, states.changes())
+        frame_count = self.plan.timeline.frame_count
+        return composer, checked_frames(slice_, states.changes(), frame_count=frame_count)
 
     def _check_first(self, composer: FrameComposer, scene: Scene, numbers: Sequence[int]) -> None:
         for number in numbers:
