@@ -28,8 +28,7 @@ from framekiln.media.images.image_source import ImageSource
 from framekiln.media.remux.assemble import assemble
 from framekiln.media.source_session import SourceSession
 from framekiln.renders.model import Render
-from framekiln.renders.slice_worker import SliceWorker, SliceWorkerServices
-from framekiln.renders.worker import SliceProgress
+from framekiln.renders.slice_worker import SliceProgress, SliceWorker, SliceWorkerServices
 from framekiln.worker.loop import run_worker
 from framekiln.worker.media_handlers import render_cache
 from tests.support.app import AppHarness

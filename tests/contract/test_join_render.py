@@ -10,12 +10,14 @@ import pytest
 
 from framekiln.capture.page import FrameSize
 from framekiln.engine.film_plan import FilmPlan, cut_slices
+from framekiln.jobs.model import JobContext
 from framekiln.kit.confined.sandbox import strongest_sandbox
 from framekiln.kit.confined.warm_sandbox import WarmSandbox, open_sandbox_folders
 from framekiln.kit.ids import RenderId
 from framekiln.media.audio.mix import mix
 from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
 from framekiln.renders.handlers.media import JoinRender
+from framekiln.renders.jobs import JOIN_RENDER
 from framekiln.renders.model import (
     Render,
     RenderResult,
@@ -87,7 +89,7 @@ async def join(app: AppHarness, render: Render, *, deletions: BlobDeletions | No
             deletions or services.blob_deletions,
             sandbox,
         )
-        await handler._make(render, PLAN)
+        await handler._make(render, JobContext(1, JOIN_RENDER, {}, attempt=1))
 
 
 async def test_an_attempt_that_died_at_the_last_moment_leaves_no_output(

@@ -25,6 +25,7 @@ from framekiln.engine.film_plan import FilmPlan, FilmSlice, cut_slices
 from framekiln.engine.film_threads import CheckAlive
 from framekiln.engine.page.renderer import OnFrame
 from framekiln.jobs.model import JobContext
+from framekiln.jobs.progress import ProgressReporter
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.cancellation import wait_for_result
 from framekiln.media.encode.skipped_frames import UnexpectedPacket
@@ -32,7 +33,7 @@ from framekiln.renders.cache import RenderCache, film_digest
 from framekiln.renders.jobs import FILM_QUEUE
 from framekiln.renders.model import Render, TakenRenderSlice, slice_key, sound_key
 from framekiln.renders.slice_state import new_console_lines
-from framekiln.renders.worker import RenderWorker, SliceProgress
+from framekiln.renders.worker import RenderWorker
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.new_blobs import NewBlobs
 
@@ -118,6 +119,17 @@ T = TypeVar("T")
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 _STEP_WITHIN_S: Final = 300.0
+
+
+class SliceProgress(ProgressReporter[tuple[TakenRenderSlice, int]]):
+    """Progress that a film thread sets and a task of the event loop records."""
+
+    def __init__(self, worker: RenderWorker) -> None:
+        super().__init__(lambda now: worker.report_slice(now[0], frames_done=now[1]))
+
+    def set(self, taken: TakenRenderSlice, frames_done: int) -> None:
+        """Set the progress of a slice."""
+        self.report((taken, frames_done))
 
 
 @dataclass(frozen=True)

@@ -5,21 +5,17 @@ never race. When a worker takes over the slice of a dead one, the render becomes
 next frame makes it `rendering` again.
 """
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
-from uuid import UUID
-
-import structlog
 
 from framekiln.db.notify import notify
 from framekiln.db.pool import Connection, Database
 from framekiln.engine.audio_clips import AudioClips
 from framekiln.engine.film_plan import FilmPlan, FilmSlice
-from framekiln.jobs.failures import Failure, fail_on_last_attempt
+from framekiln.jobs.failures import Failure
 from framekiln.jobs.model import JobContext
-from framekiln.jobs.progress import ProgressReporter, WorkUnwanted, run_while_wanted
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import RenderId
@@ -48,8 +44,6 @@ MAX_OPEN_ATTEMPTS: Final = 5
 """So does a render that was started this often without a plan."""
 
 NOTHING_COPIED: Final = CopiedParts()
-
-log = structlog.get_logger(__name__)
 
 
 class RenderWorker:
@@ -351,48 +345,3 @@ def _slice_kills_workers(slice_: FilmSlice) -> Failure:
         "slice_kills_workers",
         f"frames {slice_.first_frame} to {slice_.end_frame - 1} took down {MAX_TAKES} workers",
     )
-
-
-def fail_render_on_last_attempt(
-    work: RenderWorker, render_id: RenderId, job: JobContext
-) -> AbstractAsyncContextManager[None]:
-    """Mark the render failed when the last attempt of its job fails."""
-    return fail_on_last_attempt(job, lambda failure: work.fail(render_id, failure))
-
-
-async def run_render_job(
-    work: RenderWorker,
-    job: JobContext,
-    make: Callable[[Render, JobContext], Coroutine[Any, Any, None]],
-) -> None:
-    """Start or continue the render of a job and make it, unless nothing is left to do.
-
-    When the last attempt of the job fails, the render is marked failed.
-    """
-    render_id = RenderId(UUID(job.args["render_id"]))
-    with structlog.contextvars.bound_contextvars(render_id=str(render_id)):
-        async with fail_render_on_last_attempt(work, render_id, job):
-            render = await work.start(render_id, job_id=job.job_id, attempt=job.attempt)
-            if render is not None:
-                await stop_when_unwanted(work, render_id, make(render, job))
-
-
-async def stop_when_unwanted(
-    work: RenderWorker, render_id: RenderId, making: Coroutine[Any, Any, None]
-) -> None:
-    """Make something for a render, but cancel it once the render was deleted or has failed."""
-    try:
-        await run_while_wanted(making, lambda: work.is_wanted(render_id))
-    except WorkUnwanted:
-        log.info("render.work_stopped", render_id=str(render_id))
-
-
-class SliceProgress(ProgressReporter[tuple[TakenRenderSlice, int]]):
-    """Progress that a film thread sets and a task of the event loop records."""
-
-    def __init__(self, work: RenderWorker) -> None:
-        super().__init__(lambda now: work.report_slice(now[0], frames_done=now[1]))
-
-    def set(self, taken: TakenRenderSlice, frames_done: int) -> None:
-        """Set the progress of a slice."""
-        self.report((taken, frames_done))

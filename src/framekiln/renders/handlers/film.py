@@ -26,8 +26,9 @@ from framekiln.renders.handlers.sources import SlotRelease
 from framekiln.renders.jobs import FILM_QUEUE
 from framekiln.renders.model import Render, RenderResult, SourceKind, output_key
 from framekiln.renders.output import FilmFormat, preset_of
-from framekiln.renders.slice_worker import SliceWorker, SliceWorkerServices
-from framekiln.renders.worker import RenderWorker, SliceProgress, run_render_job
+from framekiln.renders.render_job import run_first_job
+from framekiln.renders.slice_worker import SliceProgress, SliceWorker, SliceWorkerServices
+from framekiln.renders.worker import RenderWorker
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.new_blobs import NewBlobs
 
@@ -55,7 +56,7 @@ class FilmRender:
 
     async def __call__(self, job: JobContext) -> None:
         """Render what is left of the film."""
-        await run_render_job(self.worker, job, self._film)
+        await run_first_job(self.worker, job, self._film)
 
     async def _film(self, render: Render, job: JobContext) -> None:
         loop = asyncio.get_running_loop()

@@ -5,7 +5,6 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from uuid import UUID
 
 from framekiln.engine.assets import Assets, TrackedAssets
 from framekiln.engine.audio_mix import mix_audio
@@ -18,7 +17,6 @@ from framekiln.kit.cancellation import run_cancellable
 from framekiln.kit.confined.budget import child_budget, children_of
 from framekiln.kit.confined.run import run_warm
 from framekiln.kit.confined.warm_sandbox import WarmSandbox
-from framekiln.kit.ids import RenderId
 from framekiln.kit.warning_text import warnings_as_json, warnings_from_json
 from framekiln.media.remux.assemble import assemble
 from framekiln.media.remux.confined_join import join_order
@@ -35,11 +33,8 @@ from framekiln.renders.model import (
     sound_key,
 )
 from framekiln.renders.output import container_of
-from framekiln.renders.worker import (
-    RenderWorker,
-    fail_render_on_last_attempt,
-    stop_when_unwanted,
-)
+from framekiln.renders.render_job import run_later_job
+from framekiln.renders.worker import RenderWorker
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.deletions import BlobDeletions
 from framekiln.storage.keys import NewKey
@@ -61,15 +56,12 @@ class MixSound:
 
     async def __call__(self, job: JobContext) -> None:
         """Mix the audio clips of the plan into one track."""
-        render_id = RenderId(UUID(job.args["render_id"]))
-        async with fail_render_on_last_attempt(self.worker, render_id, job):
-            render = await self.worker.get(render_id)
-            if render is None or render.plan is None:
-                return
-            plan = FilmPlan.from_json(render.plan)
-            await stop_when_unwanted(self.worker, render_id, self._make(render, plan, job))
+        await run_later_job(self.worker, job, self._make)
 
-    async def _make(self, render: Render, plan: FilmPlan, job: JobContext) -> None:
+    async def _make(self, render: Render, job: JobContext) -> None:
+        if render.plan is None:
+            return
+        plan = FilmPlan.from_json(render.plan)
         with tempfile.TemporaryDirectory(prefix="framekiln-sound-") as name:
             assets = RenderAssets(
                 self.sources,
@@ -136,19 +128,15 @@ class JoinRender:
 
     async def __call__(self, job: JobContext) -> None:
         """Make the output, complete the render, and delete the parts."""
-        render_id = RenderId(UUID(job.args["render_id"]))
-        async with fail_render_on_last_attempt(self.worker, render_id, job):
-            render = await self.worker.get(render_id)
-            if render is None or render.plan is None or render.sound_key is None:
-                return
-            plan = FilmPlan.from_json(render.plan)
-            await stop_when_unwanted(self.worker, render_id, self._make(render, plan))
+        await run_later_job(self.worker, job, self._make)
 
-    async def _make(self, render: Render, plan: FilmPlan) -> None:
+    async def _make(self, render: Render, _: JobContext) -> None:
+        if render.plan is None or render.sound_key is None:
+            return
+        plan = FilmPlan.from_json(render.plan)
         parts = await self.worker.finished_slices(render.id)
         result = await self._join(render, plan, parts)
         digest = joined_film_digest(render, parts)
-        assert render.sound_key is not None
         unused = f"{slices_prefix(render)}/", render.sound_key
         if not await retry_while_database_down(
             lambda: self.worker.complete(render.id, result, film_digest=digest, unused=unused)

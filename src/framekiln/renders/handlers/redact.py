@@ -18,7 +18,8 @@ from framekiln.kit.confined.job_folders import JobFolders, open_job_folders
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.renders.model import Redaction, Render, RenderResult, output_key
-from framekiln.renders.worker import RenderWorker, run_render_job
+from framekiln.renders.render_job import run_first_job
+from framekiln.renders.worker import RenderWorker
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.new_blobs import NewBlobs
 from framekiln.timeline import read_fraction
@@ -41,7 +42,7 @@ class RedactFile:
 
     async def __call__(self, job: JobContext) -> None:
         """Make the copy, and complete the render with it."""
-        await run_render_job(self.worker, job, self._redact)
+        await run_first_job(self.worker, job, self._redact)
 
     async def _redact(self, render: Render, _: JobContext) -> None:
         with open_job_folders("redact") as place:

@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 import structlog
 
@@ -20,11 +19,11 @@ from framekiln.jobs.progress import WorkUnwanted, run_while_wanted
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.confined.errors import describe_error
 from framekiln.kit.errors import FramekilnError
-from framekiln.kit.ids import RenderId
 from framekiln.renders.assets import RenderAssets
 from framekiln.renders.jobs import job_with_sources
 from framekiln.renders.model import Render
-from framekiln.renders.worker import RenderWorker, fail_render_on_last_attempt, stop_when_unwanted
+from framekiln.renders.render_job import run_later_job
+from framekiln.renders.worker import RenderWorker
 
 log = structlog.get_logger(__name__)
 
@@ -70,11 +69,7 @@ class FetchSources:
 
     async def __call__(self, job: JobContext) -> None:
         """Download the sources, and queue the job again that needs them."""
-        render_id = RenderId(UUID(job.args["render_id"]))
-        async with fail_render_on_last_attempt(self.worker, render_id, job):
-            render = await self.worker.get(render_id)
-            if render is not None:
-                await stop_when_unwanted(self.worker, render_id, self._fetch_all(render, job))
+        await run_later_job(self.worker, job, self._fetch_all)
 
     async def _fetch_all(self, render: Render, job: JobContext) -> None:
         urls = job.args["urls"]
