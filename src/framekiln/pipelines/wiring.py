@@ -97,7 +97,7 @@ class PipelineServices:
             coordinator=coordinator,
             runs=Runs(database, coordinator=coordinator, clock=clock, quotas=dependencies.quotas),
             batches=batches,
-            reviews=Reviews(database, coordinator=coordinator, step_types=step_types, clock=clock),
+            reviews=Reviews(database, coordinator=coordinator, clock=clock),
             outputs=Outputs(database, files=dependencies.files, versions=versions),
             worker=RunWorker(
                 database, coordinator=coordinator, jobs=dependencies.jobs, clock=clock

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.validation import validate
+from framekiln.pipelines.scheduling.run_state import MediaState, RunState, StepState
 from framekiln.pipelines.steps import STEP_TYPES
 
 ENDPOINT_ID = "6f1c3c0e-8a57-4f0a-9a53-0d5f6c3a8f10"
@@ -21,6 +22,11 @@ def defined(**steps: Any) -> Definition:
     definition = validate({"steps": written}, STEP_TYPES)
     assert isinstance(definition, Definition), definition
     return definition
+
+
+def new_run(definition: Definition, *, media: MediaState) -> RunState[StepState]:
+    """Return a run of which nothing has started."""
+    return RunState({key: StepState() for key in definition.steps}, media=media)
 
 
 def endpoint(*needs: str, **more: Any) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def test_windows_with_notes_are_compared() -> None:
     assert not advance(definition, state)
     ended = replace(step, windows=(replace(window, status=StepStatus.SUCCEEDED),))
     transitions = advance(definition, replace(state, steps={"s": ended}))
-    assert transitions.watermarks_ms == {"s": 5000}
+    assert transitions.after.steps["s"].watermark_ms == 5000
     assert transitions.windows == {}
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.scheduling.run_state import MediaState, RunState, WindowState, WorkItem
-from framekiln.pipelines.scheduling.scheduler import advance, new_run, retry, with_windows
+from framekiln.pipelines.scheduling.scheduler import advance, retry, with_windows
 from framekiln.pipelines.scheduling.status import RunStatus, StepStatus
-from tests.unit.pipelines.definitions import defined, filter_on, segment
+from tests.unit.pipelines.definitions import defined, filter_on, new_run, segment
 
 REVIEW = {"type": "review"}
 
@@ -417,7 +417,7 @@ def test_transitions_name_what_has_changed_and_nothing_else() -> None:
     before = new_run(definition, media=MediaState.WHOLE)
     state = with_windows(definition, before, boundaries_ms=[0, 5000, 10_000], is_sealed=True)
     first = advance(definition, state)
-    assert first.run is RunStatus.RUNNING
+    assert first.after.status is RunStatus.RUNNING
     assert first.steps == {"a": StepStatus.READY, "s": StepStatus.READY}
     assert [each.window.index for each in first.windows["s"]] == [0, 1]
     assert len(first.work) == 3
@@ -435,6 +435,6 @@ def test_transitions_name_what_has_changed_and_nothing_else() -> None:
         },
     )
     second = advance(definition, done)
-    assert (second.run, second.windows, second.work) == (None, {}, [])
+    assert (second.after.status, second.windows, second.work) == (RunStatus.RUNNING, {}, [])
     assert second.steps == {"s": StepStatus.SUCCEEDED}
-    assert second.watermarks_ms == {"s": 10_000}
+    assert second.after.steps["s"].watermark_ms == 10_000

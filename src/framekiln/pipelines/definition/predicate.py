@@ -1,4 +1,4 @@
-"""Predicates of filters: what they are, and whether they hold. Reading is `predicate_reading`'s.
+"""Predicates of filters: what they are, and whether they hold. `predicate_form` reads them.
 
 A leaf is false when nothing exists at its path, `ne` included: the negation of `eq` is `not`.
 `1` equals `1.0`; `true` equals no number.

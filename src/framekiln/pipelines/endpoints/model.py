@@ -79,12 +79,10 @@ class StoredAttempt:
         assert self.fence is not None, "only an attempt that was taken has a fence"
         return TakenUnit(
             key=self.unit_key,
-            step_run_id=self.step_run_id,
             window=self.window,
             attempt=self.number,
             fence=self.fence,
             note=None,
-            deadline_at=self.due_at,
         )
 
 

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final, Protocol
 
 from framekiln.db.pool import Connection, Database
@@ -161,9 +162,7 @@ class RunCoordinator:
             definition=version.definition,
             digest=version.digest,
             file=file,
-            media=MediaState.FAILED
-            if _is_unavailable(file, self._clock)
-            else MediaState.of_file(_status(file)),
+            media=_media_state(file, now),
             now=now,
         )
         steps = await unit_store.load(
@@ -225,14 +224,10 @@ class RunCoordinator:
             await change_store.record(locked.connection, "batch", [after.batch_id])
 
 
-def _is_unavailable(file: File | None, clock: Clock) -> bool:
-    if file is None:
-        return True
-    return file.has_expired(clock.now()) or file.content_removed_at is not None
-
-
-def _status(file: File | None) -> str:
-    return str(file.status) if file else ""
+def _media_state(file: File | None, now: datetime) -> MediaState:
+    if file is None or file.has_expired(now) or file.content_removed_at is not None:
+        return MediaState.FAILED
+    return MediaState.of_file(file.status)
 
 
 def _changed_steps(locked: LockedRun) -> list[StepRun]:

@@ -1,19 +1,17 @@
 """What a worker does for a step: one runner for all steps of a type, one `StepWork` per attempt.
 
-Runners read the file and write nothing of ours but blobs whose keys hold the fence: the output is
-recorded for them, if the unit is still theirs.
+Runners read the file and write no rows: the output is recorded for them, if the unit is still
+theirs. Blobs that they keep are replaced in the next attempt.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Protocol
 
 from framekiln.files.model import File
 from framekiln.pipelines.definition.model import Definition, Step
 from framekiln.pipelines.definition.step_rules import TypedGraph
 from framekiln.pipelines.definition.windows import Window
-from framekiln.pipelines.model.pipeline import StepRunId
 from framekiln.pipelines.model.run import Run
 from framekiln.pipelines.outputs.model import StepOutput
 
@@ -28,17 +26,12 @@ class StepWork:
     """The types of the steps in the definition."""
     step: Step
     """`settings` in it are those of the type."""
-    step_run_id: StepRunId
     file: File
     window: Window | None
     """None for a whole-file step. Otherwise the file may still be arriving, but not this window."""
     inputs: Mapping[str, StepOutput]
     """By namespace, with corrections applied and limited to the window."""
     attempt: int
-    fence: int
-    """Higher for each worker that takes it on: put it into the keys of blobs."""
-    deadline_at: datetime
-    """The attempt is stopped then."""
     note: Mapping[str, Any] | None
     """The last value given to `remember` in this attempt, by any worker."""
     remember: Callable[[Mapping[str, Any]], Awaitable[None]]

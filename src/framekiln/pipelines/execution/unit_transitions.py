@@ -32,12 +32,9 @@ def is_current(locked: LockedRun, taken: TakenUnit) -> bool:
 
 
 def take(
-    locked: LockedRun, name: UnitKey, *, job_id: int | None, deadline_at: datetime
+    locked: LockedRun, name: UnitKey, *, job_id: int, deadline_at: datetime
 ) -> TakenUnit | None:
-    """Give a unit to a job; None if there is nothing to do for it.
-
-    `job_id` is None if no job has the unit.
-    """
+    """Give a unit to a job; None if there is nothing to do for it."""
     unit = locked.find_unit(name)
     if unit is None or locked.run.status.is_terminal or not _may_take(locked, unit, job_id):
         return None
@@ -158,7 +155,7 @@ def _current_unit(locked: LockedRun, taken: TakenUnit) -> WorkUnit | None:
     return unit if unit.status.is_active else None
 
 
-def _may_take(locked: LockedRun, unit: WorkUnit, job_id: int | None) -> bool:
+def _may_take(locked: LockedRun, unit: WorkUnit, job_id: int) -> bool:
     if unit.status is StepStatus.READY:
         return unit.due_at is None or unit.due_at <= locked.context.now
     # No job has it, or the same job runs again because its worker died.
@@ -176,11 +173,5 @@ def _start_attempt(
         step = replace(step, attempts=replace(step.attempts, made=made))
     locked.steps[step.key] = step
     return TakenUnit(
-        key=name,
-        step_run_id=step.id,
-        window=window,
-        attempt=unit.attempts.made,
-        fence=unit.fence,
-        note=unit.note,
-        deadline_at=deadline_at,
+        key=name, window=window, attempt=unit.attempts.made, fence=unit.fence, note=unit.note
     )

@@ -126,12 +126,10 @@ class TakenUnit:
     """A unit taken by a worker or an endpoint; `fence` proves that it is still theirs."""
 
     key: UnitKey
-    step_run_id: StepRunId
     window: Window | None
     attempt: int
     fence: int
     note: Mapping[str, Any] | None
-    deadline_at: datetime
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What a step leaves behind: metadata, and annotations on the time of the file.
 
-Values only; `output_check` reads what others send. Numbers are kept as they were sent: whoever
+Values only; `validation` reads what others send. Numbers are kept as they were sent: whoever
 computes with times makes fractions of them.
 """
 

@@ -96,11 +96,6 @@ class Transitions(Generic[StepT]):
         return self.before != self.after
 
     @property
-    def run(self) -> RunStatus | None:
-        """The new status of the run, if it has one."""
-        return self.after.status if self.after.status is not self.before.status else None
-
-    @property
     def steps(self) -> dict[str, StepStatus]:
         """The new statuses of steps that have one."""
         return {
@@ -117,16 +112,6 @@ class Transitions(Generic[StepT]):
             for key, step in self.after.steps.items()
         }
         return {key: windows for key, windows in changed.items() if windows}
-
-    @property
-    def watermarks_ms(self) -> dict[str, int]:
-        """The watermarks that have moved."""
-        return {
-            key: step.watermark_ms
-            for key, step in self.after.steps.items()
-            if step.watermark_ms is not None
-            and step.watermark_ms != self.before.steps[key].watermark_ms
-        }
 
     @property
     def work(self) -> list[WorkItem]:

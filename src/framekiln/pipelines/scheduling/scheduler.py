@@ -36,14 +36,6 @@ _WITHOUT_LIMIT = float("inf")
 _NOWHERE = -1
 
 
-def new_run(
-    definition: Definition, *, media: MediaState, is_admitted: bool = True
-) -> RunState[StepState]:
-    """Return a run of which nothing has started."""
-    steps = {key: StepState() for key in definition.steps}
-    return RunState(steps, media=media, is_admitted=is_admitted)
-
-
 def with_windows(
     definition: Definition, state: RunState[StepT], *, boundaries_ms: Sequence[int], is_sealed: bool
 ) -> RunState[StepT]:

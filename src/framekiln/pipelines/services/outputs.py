@@ -10,9 +10,8 @@ from framekiln.pipelines.errors import NamespaceNotFound
 from framekiln.pipelines.execution.coordinator import VersionCache
 from framekiln.pipelines.model.pipeline import RunId, StepRunId
 from framekiln.pipelines.model.run import LatestOutput, StoredOutput
-from framekiln.pipelines.services.runs import run_not_found
+from framekiln.pipelines.services.runs import find_run
 from framekiln.pipelines.stores import output as output_store
-from framekiln.pipelines.stores import run as run_store
 from framekiln.pipelines.stores import step_run as unit_store
 
 MAX_PAGE_BYTES: Final = 8 << 20
@@ -46,9 +45,7 @@ class Outputs:
     ) -> OutputPage:
         """Return a page of the outputs of a run in a namespace."""
         async with self._database.connection() as connection:
-            run = await run_store.find(connection, organization_id, run_id)
-            if run is None:
-                raise run_not_found(run_id)
+            run = await find_run(connection, organization_id, run_id)
             version = await self._versions.get(connection, run.pipeline_id, run.pipeline_version)
             keys = [
                 step.key

@@ -19,7 +19,6 @@ from framekiln.pipelines.execution.coordinator import RunCoordinator
 from framekiln.pipelines.execution.events import review_event
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.step_inputs import read_inputs
-from framekiln.pipelines.execution.step_type import StepTypes
 from framekiln.pipelines.model.pipeline import PageRequest, ReviewId
 from framekiln.pipelines.model.review import Decision, Review, ReviewFilter, ReviewStatus
 from framekiln.pipelines.model.run import UnitKey
@@ -50,17 +49,9 @@ class ReviewInputs:
 class Reviews:
     """The review tasks of all organizations."""
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        coordinator: RunCoordinator,
-        step_types: StepTypes,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, database: Database, *, coordinator: RunCoordinator, clock: Clock) -> None:
         self._database = database
         self._coordinator = coordinator
-        self._step_types = step_types
         self._clock = clock
 
     async def get(self, organization_id: OrganizationId, review_id: ReviewId) -> Review:
@@ -88,7 +79,8 @@ class Reviews:
             for step in definition.steps.values()
             if any(each.key == key for each in definition.upstream(step.key))
         )
-        kinds = (self._step_types[step.type].redacted_kinds(step) for step in later)
+        types = self._coordinator.step_types
+        kinds = (types[step.type].redacted_kinds(step) for step in later)
         return ReviewInputs(run.file_id, frozenset().union(*kinds), found)
 
     async def find_open_file(

@@ -76,9 +76,7 @@ class Runs:
     async def get(self, organization_id: OrganizationId, run_id: RunId) -> RunDetail:
         """Return a run of the organization."""
         async with self._database.connection() as connection:
-            run = await run_store.find(connection, organization_id, run_id)
-            if run is None:
-                raise run_not_found(run_id)
+            run = await find_run(connection, organization_id, run_id)
             return (await self._describe(connection, [run]))[0]
 
     async def page(
@@ -93,10 +91,11 @@ class Runs:
 
     async def cancel(self, organization_id: OrganizationId, run_id: RunId) -> RunDetail:
         """Cancel a run; a run that is already cancelled is returned unchanged."""
-        await self._find(organization_id, run_id)
+        async with self._database.connection() as connection:
+            await find_run(connection, organization_id, run_id)
         async with self._coordinator.lock_run(run_id) as locked:
             if locked is None:
-                raise run_not_found(run_id)
+                raise _not_found(run_id)
             status = locked.run.status
             if status.is_terminal and status is not RunStatus.CANCELLED:
                 raise RunNotCancellable(
@@ -123,18 +122,18 @@ class Runs:
 
     async def attempts(self, organization_id: OrganizationId, run_id: RunId) -> list[AttemptTimes]:
         """Return the attempts of a run's endpoint steps, oldest first."""
-        await self._find(organization_id, run_id)
         async with self._database.connection() as connection:
+            await find_run(connection, organization_id, run_id)
             return await attempt_store.list_by_run(connection, run_id)
 
     async def retry(self, organization_id: OrganizationId, run_id: RunId) -> RunDetail:
         """Start again where a run failed or was cancelled; what succeeded is kept."""
-        run = await self._find(organization_id, run_id)
         async with self._database.transaction() as connection:
+            run = await find_run(connection, organization_id, run_id)
             await run_store.lock_files(connection, organization_id, [run.file_id])
             async with self._coordinator.lock_run_in(connection, run_id) as locked:
                 if locked is None:
-                    raise run_not_found(run_id)
+                    raise _not_found(run_id)
                 if not locked.run.status.is_retryable:
                     raise RunNotRetryable(
                         f"run {run_id} is {locked.run.status}; only failed and cancelled runs can"
@@ -176,13 +175,6 @@ class Runs:
             pass
         return new.id
 
-    async def _find(self, organization_id: OrganizationId, run_id: RunId) -> Run:
-        async with self._database.connection() as connection:
-            run = await run_store.find(connection, organization_id, run_id)
-        if run is None:
-            raise run_not_found(run_id)
-        return run
-
     async def _describe(self, connection: Connection, runs: Sequence[Run]) -> list[RunDetail]:
         steps = await unit_store.list_by_run(connection, [run.id for run in runs])
         described = []
@@ -205,12 +197,19 @@ async def request_windows(
     connection: Connection, run_ids: Sequence[RunId], definition: Definition
 ) -> None:
     """Record a change for runs with segment steps: files must be read for their windows."""
-    if any(step.segmentation is not None for step in definition.steps.values()):
+    if definition.has_segments:
         await change_store.record(connection, "run", run_ids)
 
 
-def run_not_found(run_id: RunId) -> RunNotFound:
-    """Return the error for an unknown run."""
+async def find_run(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> Run:
+    """Return a run, or raise `RunNotFound`."""
+    run = await run_store.find(connection, organization_id, run_id)
+    if run is None:
+        raise _not_found(run_id)
+    return run
+
+
+def _not_found(run_id: RunId) -> RunNotFound:
     return RunNotFound(f"there is no run {run_id}")
 
 

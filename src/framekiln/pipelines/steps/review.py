@@ -73,7 +73,7 @@ class ReviewStep(StepType):
         """Take back the task of a step that was cancelled."""
         was_open = locked.steps_before[step.key].status is StepStatus.WAITING_REVIEW
         if was_open and step.status is StepStatus.CANCELLED:
-            await review_store.cancel(locked.connection, locked.run.id, keys=[step.key])
+            await review_store.cancel(locked.connection, locked.run.id, step.key)
 
 
 STEP_TYPE: Final = ReviewStep()

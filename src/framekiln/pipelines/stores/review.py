@@ -1,6 +1,5 @@
 """The SQL of review tasks. They are decided under the lock of their run."""
 
-from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -83,14 +82,6 @@ async def is_file_pending(
     return await cursor.fetchone() is not None
 
 
-async def list_pending(connection: Connection, run_id: RunId) -> list[Review]:
-    """Return the pending tasks of a run."""
-    cursor = await connection.execute(
-        "SELECT * FROM pipeline_review WHERE run_id = %s AND status = 'pending'", (run_id,)
-    )
-    return [_review(row) for row in await cursor.fetchall()]
-
-
 async def list_expired(
     connection: Connection, *, now: datetime, limit: int
 ) -> list[tuple[OrganizationId, ReviewId]]:
@@ -126,14 +117,14 @@ async def save(connection: Connection, review: Review) -> bool:
     return cursor.rowcount == 1
 
 
-async def cancel(connection: Connection, run_id: RunId, *, keys: Collection[str]) -> None:
-    """Cancel the pending tasks of some steps of a run."""
+async def cancel(connection: Connection, run_id: RunId, step_key: str) -> None:
+    """Cancel the pending task of a step."""
     await connection.execute(
         """
         UPDATE pipeline_review SET status = 'cancelled'
-        WHERE run_id = %s AND step_key = ANY(%s) AND status = 'pending'
+        WHERE run_id = %s AND step_key = %s AND status = 'pending'
         """,
-        (run_id, list(keys)),
+        (run_id, step_key),
     )
 
 

@@ -40,32 +40,22 @@ async def insert_steps(
 
 async def load(connection: Connection, run_id: RunId, *, has_windows: bool) -> dict[str, StepRun]:
     """Return the steps of a run by key, with the windows above their watermarks."""
-    steps = {step.id: step for step in await list_steps(connection, [run_id])}
+    steps = (await list_by_run(connection, [run_id]))[run_id]
     if not has_windows:
-        return {step.key: step for step in steps.values()}
+        return steps
     cursor = await connection.execute(
         """
-        SELECT pipeline_window.* FROM pipeline_step_run step
+        SELECT pipeline_window.*, step_key FROM pipeline_step_run step
         JOIN pipeline_window ON step_run_id = step.id
             AND end_ms > coalesce(step.watermark_ms, -1)
         WHERE run_id = %s ORDER BY step_run_id, number
         """,
         (run_id,),
     )
-    windows: dict[StepRunId, list[WindowRun]] = {}
+    windows: dict[str, list[WindowRun]] = {}
     for row in await cursor.fetchall():
-        windows.setdefault(StepRunId(row["step_run_id"]), []).append(_window(row))
-    for step_run_id, found in windows.items():
-        steps[step_run_id] = replace(steps[step_run_id], windows=tuple(found))
-    return {step.key: step for step in steps.values()}
-
-
-async def list_steps(connection: Connection, run_ids: Sequence[RunId]) -> list[StepRun]:
-    """Return the steps of some runs, without windows."""
-    cursor = await connection.execute(
-        "SELECT * FROM pipeline_step_run WHERE run_id = ANY(%s)", (list(run_ids),)
-    )
-    return [_step(row) for row in await cursor.fetchall()]
+        windows.setdefault(row["step_key"], []).append(_window(row))
+    return {key: replace(step, windows=tuple(windows.get(key, ()))) for key, step in steps.items()}
 
 
 async def list_by_run(
