@@ -13,9 +13,9 @@ from framekiln.jobs.failures import Failure
 from framekiln.kit.confined.errors import ConfinedKilled
 from framekiln.kit.errors import Unavailable
 from framekiln.media.errors import UnreadableMedia
-from framekiln.pipelines.execution.jobs import unit_key_of
 from framekiln.pipelines.execution.step_work import RetryLater
 from framekiln.pipelines.execution.unit_transitions import MAX_TAKES
+from framekiln.pipelines.jobs import unit_key_of
 from framekiln.pipelines.model.pipeline import RunId
 from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES, StepOutput
 from tests.support.pipelines import PipelineHarness, ScriptedRunner, step

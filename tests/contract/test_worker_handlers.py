@@ -5,7 +5,7 @@ import gc
 import pytest
 
 from framekiln.files.jobs import ASSEMBLE_STREAM, FILES_QUEUE, PROCESS_FILE
-from framekiln.pipelines.execution.jobs import RUN_STEP, STEPS_QUEUE
+from framekiln.pipelines.jobs import RUN_STEP, STEPS_QUEUE
 from framekiln.transcripts.jobs import SPEECH_QUEUE, TRANSCRIBE_SLICE
 from framekiln.transcripts.recognizer import Recognizer
 from framekiln.webhooks.jobs import IO_QUEUE

@@ -11,8 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from framekiln.files.jobs import FILES_QUEUE
 from framekiln.jobs.model import Handler
 from framekiln.kit.confined.warm_sandbox import WarmSandbox
-from framekiln.pipelines.endpoints.jobs import ENDPOINTS_QUEUE
-from framekiln.pipelines.execution.jobs import STEPS_QUEUE
+from framekiln.pipelines.jobs import ENDPOINTS_QUEUE, STEPS_QUEUE
 from framekiln.playback.jobs import QUEUE as PLAYBACK_QUEUE
 from framekiln.renders.jobs import FILM_QUEUE, MEDIA_QUEUE
 from framekiln.services import Services

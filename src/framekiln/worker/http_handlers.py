@@ -4,8 +4,8 @@ from framekiln.destinations.handlers import CopyOutput
 from framekiln.destinations.jobs import COPY_OUTPUT
 from framekiln.jobs.model import Handler
 from framekiln.pipelines.endpoints.handlers import SendAttempt
-from framekiln.pipelines.endpoints.jobs import SEND_ATTEMPT
 from framekiln.pipelines.endpoints.media_urls import MediaUrls
+from framekiln.pipelines.jobs import SEND_ATTEMPT
 from framekiln.services import Services
 from framekiln.webhooks.handlers import SendWebhook
 from framekiln.webhooks.jobs import SEND_WEBHOOK

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 from framekiln.jobs.model import Handler
 from framekiln.pipelines.execution.handlers import RunStep
-from framekiln.pipelines.execution.jobs import RUN_STEP, STEPS_QUEUE
 from framekiln.pipelines.execution.step_type import StepServices, open_runners
+from framekiln.pipelines.jobs import RUN_STEP, STEPS_QUEUE
 from framekiln.services import Services
 from framekiln.speech.configuration import SpeechSettings
 from framekiln.transcripts.handlers import JoinTranscript, PrepareAudio, TranscribeSlice

@@ -17,8 +17,7 @@ from framekiln.kit.errors import FramekilnError
 from framekiln.kit.fetch import FetchedResponse
 from framekiln.kit.json_scan import scan_json
 from framekiln.pipelines.definition.windows import Window
-from framekiln.pipelines.endpoints.errors import EndpointRefused, EndpointUnavailable
-from framekiln.pipelines.errors import InvalidOutput
+from framekiln.pipelines.errors import EndpointRefused, EndpointUnavailable, InvalidOutput
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.outputs.validation import check_output
 from framekiln.pipelines.scheduling.attempts import MAX_RETRY_AFTER_S

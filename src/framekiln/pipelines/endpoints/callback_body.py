@@ -8,8 +8,7 @@ from pydantic import Field, Strict
 
 from framekiln.jobs.failures import Failure
 from framekiln.pipelines.endpoints.attempt_result import AttemptFailed
-from framekiln.pipelines.endpoints.errors import EndpointFailed
-from framekiln.pipelines.errors import invalid_request
+from framekiln.pipelines.errors import EndpointFailed, invalid_request
 from framekiln.pipelines.outputs.validation import OutputForm
 from framekiln.pipelines.schema.field_types import DescribedJson, Text
 from framekiln.pipelines.schema.issues import IssueCode, Location, ValidationIssue, sorted_issues

@@ -22,9 +22,13 @@ from framekiln.pipelines.endpoints.attempt_result import (
     result_to_json,
 )
 from framekiln.pipelines.endpoints.callback_body import Callback, Heartbeat, UncheckedOutput
-from framekiln.pipelines.endpoints.errors import CallbackNotFound, StepNotWaiting
 from framekiln.pipelines.endpoints.model import AttemptState, StoredAttempt, hash_callback_id
-from framekiln.pipelines.errors import InvalidOutput, invalid_request
+from framekiln.pipelines.errors import (
+    CallbackNotFound,
+    InvalidOutput,
+    StepNotWaiting,
+    invalid_request,
+)
 from framekiln.pipelines.execution.coordinator import RunCoordinator
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.track_description import describe_tracks

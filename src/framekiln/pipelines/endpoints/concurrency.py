@@ -12,8 +12,8 @@ from framekiln.db.pool import Connection
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.pipelines.endpoints import store
-from framekiln.pipelines.endpoints.jobs import send_job
 from framekiln.pipelines.endpoints.store import VersionStep, WaitingAttempt
+from framekiln.pipelines.jobs import send_job
 from framekiln.pipelines.model.pipeline import EndpointId
 
 # Jobs may wait long if no worker runs; a second job for the same attempt is harmless.

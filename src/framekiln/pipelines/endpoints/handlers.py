@@ -23,11 +23,11 @@ from framekiln.pipelines.endpoints.attempt_result import (
     result_of_error,
     result_of_response,
 )
-from framekiln.pipelines.endpoints.jobs import attempt_of
 from framekiln.pipelines.endpoints.media_urls import MediaUrls
 from framekiln.pipelines.endpoints.model import TakenAttempt
 from framekiln.pipelines.endpoints.request_body import request_body
 from framekiln.pipelines.endpoints.worker import AttemptWorker
+from framekiln.pipelines.jobs import attempt_of
 from framekiln.webhooks.signatures import standard_headers
 
 USER_AGENT: Final = "Service-Pipelines/1"

@@ -21,7 +21,6 @@ from framekiln.pipelines.endpoints.attempt_result import (
     AttemptFailed,
     AttemptResult,
 )
-from framekiln.pipelines.endpoints.errors import CallbackTimedOut
 from framekiln.pipelines.endpoints.model import (
     AttemptState,
     StoredAttempt,
@@ -30,7 +29,7 @@ from framekiln.pipelines.endpoints.model import (
     hash_callback_id,
 )
 from framekiln.pipelines.endpoints.store import AttemptLease
-from framekiln.pipelines.errors import EndpointNotFound
+from framekiln.pipelines.errors import CallbackTimedOut, EndpointNotFound
 from framekiln.pipelines.execution import unit_transitions
 from framekiln.pipelines.execution.coordinator import ConcurrencyLimiter, RunCoordinator
 from framekiln.pipelines.execution.locked_run import LockedRun

@@ -26,9 +26,9 @@ from framekiln.pipelines.errors import (
     StepTypeUnavailable,
     UnitLost,
 )
-from framekiln.pipelines.execution.jobs import unit_key_of
 from framekiln.pipelines.execution.step_work import RetryLater, Runners, StepRunner, StepWork
 from framekiln.pipelines.execution.worker import ATTEMPT_TIMEOUT, RunWorker, UnitAssignment
+from framekiln.pipelines.jobs import unit_key_of
 from framekiln.pipelines.model.run import TakenUnit
 from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES, StepOutput
 

@@ -13,10 +13,10 @@ from framekiln.files.service import Files
 from framekiln.jobs.queue import JobQueue
 from framekiln.pipelines.definition.model import Step
 from framekiln.pipelines.definition.step_rules import StepRules
-from framekiln.pipelines.execution.jobs import LIGHT_STEPS_QUEUE, step_job
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.step_media import StepMedia
 from framekiln.pipelines.execution.step_work import Runners, StepRunner
+from framekiln.pipelines.jobs import LIGHT_STEPS_QUEUE, step_job
 from framekiln.pipelines.model.pipeline import EndpointId
 from framekiln.pipelines.model.run import StepRun
 from framekiln.pipelines.scheduling.run_state import MediaState, WorkItem

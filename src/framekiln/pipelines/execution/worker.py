@@ -19,9 +19,9 @@ from framekiln.pipelines.definition.step_rules import TypedGraph
 from framekiln.pipelines.errors import UnitLost
 from framekiln.pipelines.execution import unit_transitions
 from framekiln.pipelines.execution.coordinator import RunCoordinator
-from framekiln.pipelines.execution.jobs import step_job
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.step_inputs import read_inputs
+from framekiln.pipelines.jobs import step_job
 from framekiln.pipelines.model.run import Run, TakenUnit, UnitKey
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.stores import step_run as unit_store

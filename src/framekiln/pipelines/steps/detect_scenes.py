@@ -8,10 +8,10 @@ from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.media.task_names import SCENE_CUTS_TASK
 from framekiln.pipelines.definition.model import StepSettings
-from framekiln.pipelines.execution.jobs import STEPS_QUEUE
 from framekiln.pipelines.execution.step_media import StepMedia
 from framekiln.pipelines.execution.step_type import StepServices, StepType
 from framekiln.pipelines.execution.step_work import StepWork
+from framekiln.pipelines.jobs import STEPS_QUEUE
 from framekiln.pipelines.outputs.model import MAX_ANNOTATIONS, Annotation, StepOutput
 from framekiln.pipelines.scheduling.run_state import MediaState
 from framekiln.pipelines.schema.field_types import Number, NumberBetween

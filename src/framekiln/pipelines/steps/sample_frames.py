@@ -13,10 +13,10 @@ from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.media.task_names import SAMPLED_FRAMES_TASK
 from framekiln.pipelines.definition.model import StepSettings
-from framekiln.pipelines.execution.jobs import STEPS_QUEUE
 from framekiln.pipelines.execution.step_media import StepMedia
 from framekiln.pipelines.execution.step_type import StepServices, StepType
 from framekiln.pipelines.execution.step_work import StepWork
+from framekiln.pipelines.jobs import STEPS_QUEUE
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.scheduling.run_state import MediaState
 from framekiln.pipelines.schema.field_types import IntegerBetween

@@ -24,10 +24,10 @@ from framekiln.media.errors import UnreadableMedia
 from framekiln.media.task_names import SPAN_SAMPLES_TASK
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.errors import DecodeFailed, RunNotFound
-from framekiln.pipelines.execution.jobs import LIGHT_STEPS_QUEUE, STEPS_QUEUE
 from framekiln.pipelines.execution.step_media import StepMedia
 from framekiln.pipelines.execution.step_type import StepServices, StepType
 from framekiln.pipelines.execution.step_work import RetryLater, StepWork
+from framekiln.pipelines.jobs import LIGHT_STEPS_QUEUE, STEPS_QUEUE
 from framekiln.pipelines.model.run import Run
 from framekiln.pipelines.outputs.model import Annotation, StepOutput
 from framekiln.pipelines.outputs.truncation import fit_transcript

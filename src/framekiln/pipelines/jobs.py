@@ -1,4 +1,4 @@
-"""The jobs of runs: one for each unit that a worker does."""
+"""The jobs of runs: one for each unit that a worker does, and for each attempt that is sent."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -6,13 +6,16 @@ from uuid import UUID
 
 from framekiln.jobs.model import NewJob
 from framekiln.kit.ids import OrganizationId
-from framekiln.pipelines.model.pipeline import RunId
+from framekiln.pipelines.model.pipeline import AttemptId, RunId
 from framekiln.pipelines.model.run import UnitKey
 
 RUN_STEP: Final = "pipeline.step"
 STEPS_QUEUE: Final = "steps"
 # Places of its own: what takes a moment never waits for what decodes a film.
 LIGHT_STEPS_QUEUE: Final = "light_steps"
+
+SEND_ATTEMPT: Final = "pipeline.send"
+ENDPOINTS_QUEUE: Final = "endpoints"
 
 
 def step_job(name: UnitKey, organization_id: OrganizationId, queue: str) -> NewJob:
@@ -29,3 +32,18 @@ def step_job(name: UnitKey, organization_id: OrganizationId, queue: str) -> NewJ
 def unit_key_of(args: Mapping[str, Any]) -> UnitKey:
     """Return the unit of a job."""
     return UnitKey(RunId(UUID(args["run_id"])), args["step_key"], args["window"])
+
+
+def send_job(attempt_id: AttemptId, run_id: RunId, organization_id: OrganizationId) -> NewJob:
+    """Return the job for an attempt with a slot; a surplus job finds nothing to do."""
+    args = {
+        "attempt_id": str(attempt_id),
+        "run_id": str(run_id),
+        "organization_id": str(organization_id),
+    }
+    return NewJob(kind=SEND_ATTEMPT, args=args, queue=ENDPOINTS_QUEUE)
+
+
+def attempt_of(args: Mapping[str, Any]) -> tuple[AttemptId, RunId]:
+    """Return the attempt of a job, and its run."""
+    return AttemptId(UUID(args["attempt_id"])), RunId(UUID(args["run_id"]))
