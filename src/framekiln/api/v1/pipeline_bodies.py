@@ -8,7 +8,8 @@ from pydantic import BaseModel, Field
 
 from framekiln.kit.clock import iso
 from framekiln.pipelines.definition.step_rules import DefinitionWarning
-from framekiln.pipelines.model.pipeline import Batch, Endpoint, Pipeline, PipelineVersion
+from framekiln.pipelines.model.endpoint import Endpoint
+from framekiln.pipelines.model.pipeline import Batch, Pipeline, PipelineVersion
 from framekiln.pipelines.model.run import LatestOutput, StoredOutput
 
 Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"})]

@@ -9,7 +9,7 @@ from framekiln.api.v1.pipeline_bodies import Instant
 from framekiln.jobs.failures import Failure
 from framekiln.kit.clock import iso
 from framekiln.pipelines.definition.model import Step
-from framekiln.pipelines.model.pipeline import AttemptTimes
+from framekiln.pipelines.model.endpoint import AttemptTimes
 from framekiln.pipelines.model.run import StepRun
 from framekiln.pipelines.scheduling.status import RunStatus, StepStatus
 from framekiln.pipelines.services.runs import RunDetail

@@ -1,6 +1,7 @@
 """Results of endpoint attempts, from a response, a callback or a timeout. Pure.
 
-A result that is called back before the request has ended is stored as JSON until then.
+A callback that comes before the request has ended is stored as JSON until then: the time of a
+heartbeat, or a result.
 
 Responses are read as in spec 4.7.
 """
@@ -18,6 +19,7 @@ from framekiln.kit.fetch import FetchedResponse
 from framekiln.kit.json_scan import scan_json
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.errors import EndpointRefused, EndpointUnavailable, InvalidOutput
+from framekiln.pipelines.model.endpoint import EndpointAttempt
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.outputs.validation import check_output
 from framekiln.pipelines.scheduling.attempts import MAX_RETRY_AFTER_S
@@ -92,6 +94,27 @@ def invalid_output(issues: list[ValidationIssue]) -> AttemptFailed:
     more = f" and {len(issues) - _SHOWN_ISSUES} more" if len(issues) > _SHOWN_ISSUES else ""
     reason = f"the output of the endpoint is invalid: {shown}{more}"
     return AttemptFailed(Failure(InvalidOutput.code, reason), issues=tuple(issues))
+
+
+def early_result(attempt: EndpointAttempt) -> FinalResult | None:
+    """Return the result that was called back before the request had ended."""
+    early = attempt.early_callback
+    return result_from_json(early["verdict"]) if early and "verdict" in early else None
+
+
+def last_heartbeat_at(attempt: EndpointAttempt) -> datetime | None:
+    """Return the last heartbeat before the request had ended, or else when it was sent."""
+    early = attempt.early_callback
+    if early and "heartbeat_at" in early:
+        return datetime.fromisoformat(early["heartbeat_at"])
+    return attempt.sent_at
+
+
+def early_callback(result: FinalResult | None, *, now: datetime) -> dict[str, Any]:
+    """Return a result as stored before the request has ended; without one it is a heartbeat."""
+    if result is None:
+        return {"heartbeat_at": now.isoformat()}
+    return {"verdict": result_to_json(result)}
 
 
 def result_to_json(result: FinalResult) -> dict[str, Any]:

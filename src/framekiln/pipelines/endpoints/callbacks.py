@@ -12,17 +12,17 @@ from framekiln.db.pool import Database
 from framekiln.files.lookup import find_file
 from framekiln.jobs.failures import Failure
 from framekiln.kit.errors import InvalidInput, TooLarge
-from framekiln.pipelines.endpoints import attempt_transitions, store
+from framekiln.pipelines.endpoints import attempt_transitions
 from framekiln.pipelines.endpoints.attempt_result import (
     AttemptFailed,
     FinalResult,
     OutputRules,
+    early_callback,
+    early_result,
     invalid_output,
     result_of_output,
-    result_to_json,
 )
 from framekiln.pipelines.endpoints.callback_body import Callback, Heartbeat, UncheckedOutput
-from framekiln.pipelines.endpoints.model import AttemptState, StoredAttempt, hash_callback_id
 from framekiln.pipelines.errors import (
     CallbackNotFound,
     InvalidOutput,
@@ -32,8 +32,14 @@ from framekiln.pipelines.errors import (
 from framekiln.pipelines.execution.coordinator import RunCoordinator
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.track_description import describe_tracks
-from framekiln.pipelines.model.pipeline import Endpoint
+from framekiln.pipelines.model.endpoint import (
+    AttemptState,
+    Endpoint,
+    EndpointAttempt,
+    hash_callback_id,
+)
 from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
+from framekiln.pipelines.stores import attempt as attempt_store
 from framekiln.pipelines.stores import endpoint as endpoint_store
 from framekiln.pipelines.stores import run as run_store
 
@@ -45,17 +51,19 @@ class EndpointCallbacks:
         self._database = database
         self._coordinator = coordinator
 
-    async def find(self, callback_id: str) -> StoredAttempt:
+    async def find(self, callback_id: str) -> EndpointAttempt:
         """Return the attempt with this secret; raise if there is none, or if it has ended."""
         async with self._database.connection() as connection:
-            attempt = await store.find_by_callback(connection, hash_callback_id(callback_id))
+            attempt = await attempt_store.find_by_callback(
+                connection, hash_callback_id(callback_id)
+            )
         if attempt is None:
             raise CallbackNotFound("no attempt has this callback URL; check that it is complete")
         if attempt.state is AttemptState.DONE:
             raise _not_waiting(attempt)
         return attempt
 
-    async def receive(self, attempt: StoredAttempt, callback: Callback) -> datetime | None:
+    async def receive(self, attempt: EndpointAttempt, callback: Callback) -> datetime | None:
         """Record a callback; return the deadline of the next one, if another must follow.
 
         An invalid output ends the step, and the response names its issues.
@@ -68,27 +76,27 @@ class EndpointCallbacks:
             raise _refusal(result)
         return None
 
-    async def refuse_too_large(self, attempt: StoredAttempt, error: TooLarge) -> NoReturn:
+    async def refuse_too_large(self, attempt: EndpointAttempt, error: TooLarge) -> NoReturn:
         """End the step of an endpoint whose callback is too large."""
         failure = Failure(InvalidOutput.code, error.message.replace("the body", "the callback"))
         await self._record(attempt, AttemptFailed(failure))
         raise error
 
-    async def refuse_too_deep(self, attempt: StoredAttempt) -> NoReturn:
+    async def refuse_too_deep(self, attempt: EndpointAttempt) -> NoReturn:
         """End the step of an endpoint whose output is nested too deep to be read."""
         result = invalid_output([ValidationIssue("", IssueCode.TOO_DEEP)])
         await self._record(attempt, result)
         raise _refusal(result)
 
     async def _result_of(
-        self, attempt: StoredAttempt, callback: UncheckedOutput | AttemptFailed
+        self, attempt: EndpointAttempt, callback: UncheckedOutput | AttemptFailed
     ) -> FinalResult:
         if isinstance(callback, AttemptFailed):
             return callback
         rules = OutputRules(attempt.window, await self._track_ids(attempt))
         return await asyncio.to_thread(lambda: result_of_output(callback.value, rules))
 
-    async def _track_ids(self, attempt: StoredAttempt) -> list[int] | None:
+    async def _track_ids(self, attempt: EndpointAttempt) -> list[int] | None:
         async with self._database.connection() as connection:
             run = await run_store.find_by_id(connection, attempt.run_id)
             if run is None:
@@ -98,49 +106,44 @@ class EndpointCallbacks:
                 return None
             return [each["track_id"] for each in await describe_tracks(connection, file)]
 
-    async def _record(self, known: StoredAttempt, result: FinalResult | None) -> datetime | None:
+    async def _record(self, known: EndpointAttempt, result: FinalResult | None) -> datetime | None:
         """Record a result, or a heartbeat if None; return the next deadline."""
         async with self._coordinator.lock_run(known.run_id) as locked:
-            attempt = await store.lock(locked.connection, known.id) if locked else None
+            attempt = await attempt_store.lock(locked.connection, known.id) if locked else None
             if locked is None or attempt is None or locked.run.status.is_terminal:
                 raise _not_waiting(known)
             if attempt.state is AttemptState.AWAITING_CALLBACK:
                 return await self._finish(locked, attempt, result)
             # The first result counts; a second one is refused.
-            if attempt.state is AttemptState.DONE or attempt.early_result is not None:
+            if attempt.state is AttemptState.DONE or early_result(attempt) is not None:
                 raise _not_waiting(known)
             return await self._save_early(locked, attempt, result)
 
     async def _finish(
-        self, locked: LockedRun, attempt: StoredAttempt, result: FinalResult | None
+        self, locked: LockedRun, attempt: EndpointAttempt, result: FinalResult | None
     ) -> datetime | None:
         if result is not None:
             if not await attempt_transitions.end_attempt(locked, attempt, result):
                 raise _not_waiting(attempt)
             return None
-        deadline_at = attempt_transitions.callback_deadline(
-            await _endpoint(locked, attempt), locked.context.now
-        )
+        endpoint = await _endpoint(locked, attempt)
+        deadline_at = endpoint.callback_deadline(locked.context.now)
         if not await attempt_transitions.extend_deadline(locked, attempt, deadline_at=deadline_at):
             raise _not_waiting(attempt)
         return deadline_at
 
     async def _save_early(
-        self, locked: LockedRun, attempt: StoredAttempt, result: FinalResult | None
+        self, locked: LockedRun, attempt: EndpointAttempt, result: FinalResult | None
     ) -> datetime | None:
         now = locked.context.now
+        stored = early_callback(result, now=now)
+        await attempt_store.save_early_callback(locked.connection, attempt.id, stored)
         if result is not None:
-            await store.save_early_callback(
-                locked.connection, attempt.id, {"verdict": result_to_json(result)}
-            )
             return None
-        await store.save_early_callback(
-            locked.connection, attempt.id, {"heartbeat_at": now.isoformat()}
-        )
-        return attempt_transitions.callback_deadline(await _endpoint(locked, attempt), now)
+        return (await _endpoint(locked, attempt)).callback_deadline(now)
 
 
-async def _endpoint(locked: LockedRun, attempt: StoredAttempt) -> Endpoint:
+async def _endpoint(locked: LockedRun, attempt: EndpointAttempt) -> Endpoint:
     found = await endpoint_store.find(
         locked.connection, locked.run.organization_id, attempt.endpoint_id
     )
@@ -157,7 +160,7 @@ def _issue_in_output(issue: ValidationIssue) -> ValidationIssue:
     return ValidationIssue(f"output.{issue.path}" if issue.path else "output", issue.code)
 
 
-def _not_waiting(attempt: StoredAttempt) -> StepNotWaiting:
+def _not_waiting(attempt: EndpointAttempt) -> StepNotWaiting:
     return StepNotWaiting(
         f"attempt {attempt.number} at step {attempt.step_key} has ended and accepts no callback"
     )

@@ -11,10 +11,10 @@ from typing import Final
 from framekiln.db.pool import Connection
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
-from framekiln.pipelines.endpoints import store
-from framekiln.pipelines.endpoints.store import VersionStep, WaitingAttempt
 from framekiln.pipelines.jobs import send_job
 from framekiln.pipelines.model.pipeline import EndpointId
+from framekiln.pipelines.stores import attempt as attempt_store
+from framekiln.pipelines.stores.attempt import VersionStep, WaitingAttempt
 
 # Jobs may wait long if no worker runs; a second job for the same attempt is harmless.
 _QUEUE_TIMEOUT: Final = timedelta(hours=1)
@@ -33,17 +33,21 @@ class EndpointConcurrencyLimiter:
             await self._admit_endpoint(connection, endpoint_id)
 
     async def _admit_endpoint(self, connection: Connection, endpoint_id: EndpointId) -> None:
-        locked = await store.lock_endpoint(connection, endpoint_id)
+        locked = await attempt_store.lock_endpoint(connection, endpoint_id)
         if locked is None:
             return
         organization_id, limit = locked
-        slots = FreeSlots(limit, await store.count_sending(connection, endpoint_id))
+        slots = FreeSlots(limit, await attempt_store.count_sending(connection, endpoint_id))
         if slots.count <= 0:
             return
         now = self._clock.now()
-        waiting = await store.list_waiting(connection, endpoint_id, now=now, limit=slots.count)
+        waiting = await attempt_store.list_waiting(
+            connection, endpoint_id, now=now, limit=slots.count
+        )
         admitted = {each.id: each.run_id for each in waiting if slots.take(each)}
-        promoted = await store.promote(connection, list(admitted), overdue_at=now + _QUEUE_TIMEOUT)
+        promoted = await attempt_store.promote(
+            connection, list(admitted), overdue_at=now + _QUEUE_TIMEOUT
+        )
         jobs = [
             send_job(each, run_id, organization_id)
             for each, run_id in admitted.items()

@@ -24,9 +24,8 @@ from framekiln.pipelines.endpoints.attempt_result import (
     result_of_response,
 )
 from framekiln.pipelines.endpoints.media_urls import MediaUrls
-from framekiln.pipelines.endpoints.model import TakenAttempt
 from framekiln.pipelines.endpoints.request_body import request_body
-from framekiln.pipelines.endpoints.worker import AttemptWorker
+from framekiln.pipelines.endpoints.worker import AttemptWorker, TakenAttempt
 from framekiln.pipelines.jobs import attempt_of
 from framekiln.webhooks.signatures import standard_headers
 

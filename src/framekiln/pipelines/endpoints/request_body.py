@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from framekiln.files.model import FileStatus
-from framekiln.pipelines.endpoints.attempt_transitions import callback_deadline
-from framekiln.pipelines.endpoints.model import TakenAttempt, callback_id
+from framekiln.pipelines.endpoints.worker import TakenAttempt
 from framekiln.pipelines.outputs.inputs import inputs_to_json
 
 CALLBACK_PATH = "/api/v1/pipeline-callbacks/"
@@ -19,8 +18,8 @@ def request_body(taken: TakenAttempt, *, media: Mapping[str, Any], public_url: s
 
 def _body(taken: TakenAttempt, media: Mapping[str, Any], public_url: str) -> dict[str, Any]:
     run, attempt = taken.run, taken.attempt
-    deadline_at = callback_deadline(taken.endpoint, taken.sent_at).isoformat()
-    secret = callback_id(taken.endpoint, attempt.id)
+    deadline_at = taken.endpoint.callback_deadline(taken.sent_at).isoformat()
+    secret = taken.endpoint.callback_id(attempt.id)
     return {
         "pipeline_id": str(run.pipeline_id),
         "pipeline_version": run.pipeline_version,

@@ -1,4 +1,4 @@
-"""Transitions of one unit of a locked run: take, succeed, fail, postpone.
+"""Transitions of one unit of a locked run: take, succeed, fail, postpone, release.
 
 A unit is a whole-file step or a window of a segment step. Every transition may be repeated: for a
 unit that is lost, because another job took it or its run has ended, it returns False and changes
@@ -115,6 +115,15 @@ def postpone(locked: LockedRun, taken: TakenUnit, *, after_s: float) -> bool:
         return False
     due_at = locked.context.now + timedelta(seconds=after_s)
     locked.set_unit(taken.key, replace(unit, takes=0, taken_by=None, due_at=due_at))
+    return True
+
+
+def release(locked: LockedRun, taken: TakenUnit) -> bool:
+    """Let another job take a unit, in the same attempt; False if it was lost."""
+    unit = _current_unit(locked, taken)
+    if unit is None:
+        return False
+    locked.set_unit(taken.key, replace(unit, taken_by=None))
     return True
 
 

@@ -1,11 +1,10 @@
-"""Pipelines, their versions, endpoints and batches, as they are stored; ids of all nouns.
+"""Pipelines, their versions and batches, as they are stored; ids of all nouns.
 
-A batch has runs of one version on many files, a limited number at a time. An endpoint is an HTTP
-service of the owner that does steps. It never changes.
+A batch has runs of one version on many files, a limited number at a time.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NewType
 from uuid import UUID
@@ -54,42 +53,6 @@ class PipelineVersion:
     created_at: datetime
 
 
-@dataclass(frozen=True, kw_only=True)
-class Endpoint:
-    """One endpoint, as stored. Its headers may be secret."""
-
-    id: EndpointId
-    position: int
-    organization_id: OrganizationId
-    url: str
-    headers: Mapping[str, str] = field(repr=False)
-    timeout_ms: int
-    callback_timeout_ms: int
-    max_concurrency: int
-    signing_secret: str = field(repr=False)
-    created_at: datetime
-    archived_at: datetime | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class EndpointAttempt:
-    """A new attempt of an endpoint step."""
-
-    id: AttemptId
-    run_id: RunId
-    step_run_id: StepRunId
-    window_number: int | None
-    endpoint_id: EndpointId
-    pipeline_id: PipelineId
-    pipeline_version: int
-    step_key: str
-    step_max_concurrency: int
-    number: int
-    idempotency_key: str
-    due_at: datetime
-    created_at: datetime
-
-
 @dataclass(frozen=True)
 class BatchCounts:
     """The runs of a batch, by status."""
@@ -125,16 +88,3 @@ class Batch:
     def status(self) -> str:
         """Running until every run has ended."""
         return "completed" if self.counts.is_completed else "running"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AttemptTimes:
-    """When an attempt waited, was sent and ended."""
-
-    step_key: str
-    window_number: int | None
-    number: int
-    state: str
-    created_at: datetime
-    sent_at: datetime | None
-    ended_at: datetime | None

@@ -10,7 +10,8 @@ from framekiln.kit.fetch import GuardedFetcher
 from framekiln.kit.guarded_transport import FetchRefused
 from framekiln.kit.ids import OrganizationId, new_uuid
 from framekiln.pipelines.errors import EndpointNotFound, invalid_request
-from framekiln.pipelines.model.pipeline import Endpoint, EndpointId, PageRequest
+from framekiln.pipelines.model.endpoint import Endpoint
+from framekiln.pipelines.model.pipeline import EndpointId, PageRequest
 from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
 from framekiln.pipelines.services.requests import EndpointRequest
 from framekiln.pipelines.stores import endpoint as endpoint_store

@@ -18,14 +18,8 @@ from framekiln.pipelines.errors import (
     invalid_request,
 )
 from framekiln.pipelines.execution.coordinator import RunCoordinator
-from framekiln.pipelines.model.pipeline import (
-    AttemptTimes,
-    BatchId,
-    PageRequest,
-    PipelineId,
-    RunId,
-    StepRunId,
-)
+from framekiln.pipelines.model.endpoint import AttemptTimes
+from framekiln.pipelines.model.pipeline import BatchId, PageRequest, PipelineId, RunId, StepRunId
 from framekiln.pipelines.model.run import Run, RunFilter, StepRun
 from framekiln.pipelines.scheduling.status import RunStatus
 from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue

@@ -14,13 +14,14 @@ from framekiln.pipelines.definition.model import Step, StepSettings
 from framekiln.pipelines.execution.dispatch import archived_failure
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.step_type import StepType
-from framekiln.pipelines.model.pipeline import AttemptId, EndpointAttempt, EndpointId
+from framekiln.pipelines.model.pipeline import AttemptId, EndpointId
 from framekiln.pipelines.model.run import StepRun, UnitKey
 from framekiln.pipelines.scheduling.run_state import WorkItem
 from framekiln.pipelines.scheduling.status import StepStatus
 from framekiln.pipelines.schema.field_types import AnyUuid, IntegerBetween
 from framekiln.pipelines.stores import attempt as attempt_store
 from framekiln.pipelines.stores import endpoint as endpoint_store
+from framekiln.pipelines.stores.attempt import NewAttempt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +87,7 @@ async def _queue_attempt(locked: LockedRun, work: WorkItem, *, due_at: datetime)
     )
     await attempt_store.insert(
         locked.connection,
-        EndpointAttempt(
+        NewAttempt(
             id=AttemptId(new_uuid()),
             run_id=run.id,
             step_run_id=step.id,

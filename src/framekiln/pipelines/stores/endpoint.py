@@ -8,7 +8,8 @@ from psycopg.types.json import Json
 
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import OrganizationId
-from framekiln.pipelines.model.pipeline import Endpoint, EndpointId, PageRequest
+from framekiln.pipelines.model.endpoint import Endpoint
+from framekiln.pipelines.model.pipeline import EndpointId, PageRequest
 from framekiln.pipelines.stores import rows
 
 Row = dict[str, Any]

@@ -83,6 +83,31 @@ async def load(
     ]
 
 
+async def list_metadata(
+    connection: Connection, run_id: RunId, *, keys: Collection[str], window: Window | None
+) -> list[tuple[str, Row]]:
+    """Return the metadata of outputs by steps, without reading their annotations.
+
+    For a window, only of outputs that share time with its media.
+    """
+    cursor = await connection.execute(
+        """
+        SELECT step_key, output -> 'metadata' AS metadata FROM pipeline_output
+        WHERE run_id = %(run_id)s AND step_key = ANY(%(keys)s)
+            AND (window_number < 0 OR %(start_ms)s::bigint IS NULL
+                OR (start_ms < %(end_ms)s AND end_ms > %(start_ms)s))
+        ORDER BY step_key, window_number
+        """,
+        {
+            "run_id": run_id,
+            "keys": list(keys),
+            "start_ms": window.media_start_ms if window else None,
+            "end_ms": window.end_ms if window else None,
+        },
+    )
+    return [(row["step_key"], row["metadata"]) for row in await cursor.fetchall()]
+
+
 async def list_page(
     connection: Connection, step_run_id: StepRunId, *, after: int | None, limit: int, max_bytes: int
 ) -> list[StoredOutput]:

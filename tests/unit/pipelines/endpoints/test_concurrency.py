@@ -7,8 +7,8 @@ import pytest
 
 from framekiln.pipelines.endpoints.concurrency import FreeSlots
 from framekiln.pipelines.endpoints.media_urls import MAX_FRAMES, sample_evenly
-from framekiln.pipelines.endpoints.store import VersionStep, WaitingAttempt
 from framekiln.pipelines.model.pipeline import AttemptId, PipelineId, RunId
+from framekiln.pipelines.stores.attempt import VersionStep, WaitingAttempt
 
 pytestmark = pytest.mark.spec("4.7")
 
