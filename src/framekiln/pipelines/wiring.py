@@ -13,10 +13,8 @@ from framekiln.kit.fetch import GuardedFetcher
 from framekiln.pipelines.change_queue import ChangeQueue
 from framekiln.pipelines.definition.validation import definition_form
 from framekiln.pipelines.endpoints.callbacks import EndpointCallbacks
-from framekiln.pipelines.endpoints.concurrency import EndpointConcurrencyLimiter
 from framekiln.pipelines.endpoints.worker import AttemptWorker
-from framekiln.pipelines.execution.coordinator import ConcurrencyLimiter, RunCoordinator
-from framekiln.pipelines.execution.dispatch import UnitDispatcher
+from framekiln.pipelines.execution.coordinator import RunCoordinator
 from framekiln.pipelines.execution.media_boundaries import MediaBoundaryReader
 from framekiln.pipelines.execution.step_type import StepTypes
 from framekiln.pipelines.execution.worker import RunWorker
@@ -72,20 +70,15 @@ class PipelineServices:
 
     @classmethod
     def build(
-        cls,
-        dependencies: PipelineDependencies,
-        *,
-        limiter: ConcurrencyLimiter | None = None,
-        step_types: StepTypes = STEP_TYPES,
+        cls, dependencies: PipelineDependencies, *, step_types: StepTypes = STEP_TYPES
     ) -> "PipelineServices":
         """Build all services."""
         database, clock = dependencies.database, dependencies.clock
-        limiter = limiter or EndpointConcurrencyLimiter(dependencies.jobs, clock=clock)
         coordinator = RunCoordinator(
             database,
-            dispatcher=UnitDispatcher(dependencies.jobs, step_types=step_types),
+            step_types=step_types,
+            jobs=dependencies.jobs,
             boundary_reader=MediaBoundaryReader(database, blobs=dependencies.blobs),
-            limiter=limiter,
             outbox=dependencies.outbox,
             clock=clock,
         )
@@ -99,11 +92,9 @@ class PipelineServices:
             batches=batches,
             reviews=Reviews(database, coordinator=coordinator, clock=clock),
             outputs=Outputs(database, files=dependencies.files, versions=versions),
-            worker=RunWorker(
-                database, coordinator=coordinator, jobs=dependencies.jobs, clock=clock
-            ),
+            worker=RunWorker(database, coordinator=coordinator, clock=clock),
             attempt_worker=AttemptWorker(
-                database, coordinator=coordinator, limiter=limiter, clock=clock
+                database, coordinator=coordinator, jobs=dependencies.jobs, clock=clock
             ),
             callbacks=EndpointCallbacks(database, coordinator=coordinator),
             changes=ChangeQueue(

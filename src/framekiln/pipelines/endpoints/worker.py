@@ -14,6 +14,7 @@ import structlog
 from framekiln.db.pool import Connection, Database
 from framekiln.files.model import File
 from framekiln.jobs.failures import Failure
+from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.endpoints import attempt_transitions
@@ -24,9 +25,10 @@ from framekiln.pipelines.endpoints.attempt_result import (
     OutputRules,
     early_result,
 )
-from framekiln.pipelines.errors import CallbackTimedOut, EndpointNotFound
+from framekiln.pipelines.errors import CallbackTimedOut
 from framekiln.pipelines.execution import unit_transitions
-from framekiln.pipelines.execution.coordinator import ConcurrencyLimiter, RunCoordinator
+from framekiln.pipelines.execution.coordinator import RunCoordinator
+from framekiln.pipelines.execution.endpoint_slots import admit_attempts
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.step_inputs import read_inputs
 from framekiln.pipelines.execution.step_type import StepTypes
@@ -35,6 +37,7 @@ from framekiln.pipelines.model.endpoint import (
     AttemptState,
     Endpoint,
     EndpointAttempt,
+    archived_failure,
     hash_callback_id,
 )
 from framekiln.pipelines.model.pipeline import AttemptId, EndpointId, RunId
@@ -89,16 +92,11 @@ class AttemptWorker:
     """The attempts of all organizations, for workers."""
 
     def __init__(
-        self,
-        database: Database,
-        *,
-        coordinator: RunCoordinator,
-        limiter: ConcurrencyLimiter,
-        clock: Clock,
+        self, database: Database, *, coordinator: RunCoordinator, jobs: JobQueue, clock: Clock
     ) -> None:
         self._database = database
         self._coordinator = coordinator
-        self._limiter = limiter
+        self._jobs = jobs
         self._clock = clock
 
     async def take(
@@ -155,7 +153,8 @@ class AttemptWorker:
 
     async def _admit(self, endpoint_id: EndpointId) -> None:
         async with self._database.transaction() as connection:
-            await self._limiter.admit(connection, {endpoint_id})
+            now = self._clock.now()
+            await admit_attempts(connection, {endpoint_id}, jobs=self._jobs, now=now)
 
 
 async def _start_attempt(
@@ -198,7 +197,7 @@ def _may_take(attempt: EndpointAttempt, job_id: int) -> bool:
 
 def _failure_before_request(locked: LockedRun, endpoint: Endpoint) -> AttemptFailed | None:
     if endpoint.archived_at is not None:
-        return AttemptFailed(Failure(EndpointNotFound.code, f"endpoint {endpoint.id} was archived"))
+        return AttemptFailed(archived_failure(endpoint.id))
     return AttemptFailed(locked.file_failure()) if locked.context.file is None else None
 
 

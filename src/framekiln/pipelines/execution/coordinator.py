@@ -13,25 +13,28 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Final
 
 from framekiln.db.pool import Connection, Database
 from framekiln.files.lookup import find_file
 from framekiln.files.model import File
+from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.pipelines.definition import normal_form
 from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.execution import events
-from framekiln.pipelines.execution.dispatch import UnitDispatcher
+from framekiln.pipelines.execution.endpoint_slots import admit_attempts
 from framekiln.pipelines.execution.locked_run import LockedRun, RunContext
 from framekiln.pipelines.execution.media_boundaries import MediaBoundaries, MediaBoundaryReader
-from framekiln.pipelines.execution.step_type import StepTypes
-from framekiln.pipelines.model.pipeline import EndpointId, PipelineId, RunId
-from framekiln.pipelines.model.run import Run, StepRun, WindowRun
+from framekiln.pipelines.execution.step_type import StepType, StepTypes
+from framekiln.pipelines.model.endpoint import archived_failure
+from framekiln.pipelines.model.pipeline import PipelineId, RunId
+from framekiln.pipelines.model.run import Run, StepRun, UnitKey, WindowRun
 from framekiln.pipelines.scheduling import scheduler
 from framekiln.pipelines.scheduling.run_state import MediaState
-from framekiln.pipelines.scheduling.status import StepStatus
+from framekiln.pipelines.scheduling.status import RunStatus, StepStatus
 from framekiln.pipelines.stores import change as change_store
+from framekiln.pipelines.stores import endpoint as endpoint_store
 from framekiln.pipelines.stores import pipeline as pipeline_store
 from framekiln.pipelines.stores import run as run_store
 from framekiln.pipelines.stores import step_run as unit_store
@@ -74,17 +77,6 @@ class VersionCache:
         return known
 
 
-class ConcurrencyLimiter(Protocol):
-    """Gives slots to endpoint attempts when some were added or have ended."""
-
-    async def admit(self, connection: Connection, endpoint_ids: Collection[EndpointId]) -> None:
-        """Give slots to waiting attempts at these endpoints, and queue them.
-
-        Called in the transaction that locks a run, so endpoints are locked after runs.
-        """
-        ...
-
-
 class RunCoordinator:
     """Locks runs, and writes what follows from the changes of callers."""
 
@@ -92,20 +84,19 @@ class RunCoordinator:
         self,
         database: Database,
         *,
-        dispatcher: UnitDispatcher,
+        step_types: StepTypes,
+        jobs: JobQueue,
         boundary_reader: MediaBoundaryReader,
-        limiter: ConcurrencyLimiter,
         outbox: Outbox,
         clock: Clock,
     ) -> None:
         self._database = database
-        self._dispatcher = dispatcher
+        self._jobs = jobs
         self._boundary_reader = boundary_reader
-        self._limiter = limiter
         self._outbox = outbox
         self._clock = clock
-        self.step_types = dispatcher.step_types
-        self.versions = VersionCache(dispatcher.step_types)
+        self.step_types = step_types
+        self.versions = VersionCache(step_types)
 
     async def advance(self, run_id: RunId) -> None:
         """Apply what follows from the current state of a run and its file."""
@@ -173,10 +164,10 @@ class RunCoordinator:
     async def _apply_transitions(
         self, locked: LockedRun, boundaries: MediaBoundaries | None
     ) -> None:
-        """Apply transitions and dispatch their work."""
-        await self._dispatcher.fail_archived_endpoints(locked)
-        for work in locked.retries:
-            await self._dispatcher.dispatch_retry(locked, work)
+        """Apply transitions and start their work."""
+        await self._fail_archived_endpoints(locked)
+        for unit_key in locked.retries:
+            await self._type_of(locked, unit_key.step_key).retry(locked, unit_key)
         definition = locked.context.definition
         if boundaries is not None and not locked.run.status.is_terminal:
             state = scheduler.with_windows(
@@ -186,11 +177,11 @@ class RunCoordinator:
                 is_sealed=boundaries.is_sealed,
             )
             locked.apply(state)
-        # Dispatched work may end at once: a filter, or an endpoint that was archived.
+        # Work may end as soon as it starts: a filter, or an endpoint that was archived.
         while transitions := scheduler.advance(definition, locked.state()):
             locked.apply(transitions.after)
             for work in transitions.work:
-                await self._dispatcher.dispatch(locked, work)
+                await self._type_of(locked, work.step_key).start(locked, locked.unit_key(work))
 
     async def _write(self, locked: LockedRun) -> None:
         self._mark_progress(locked)
@@ -199,9 +190,11 @@ class RunCoordinator:
         windows = [(step.id, each) for step in changed for each in _changed_windows(locked, step)]
         if windows:
             await unit_store.save_windows(connection, windows)
-        await self._dispatcher.cancel_obsolete(locked, changed)
-        if locked.endpoint_ids:
-            await self._limiter.admit(connection, locked.endpoint_ids)
+        await self._cancel_obsolete(locked, changed)
+        await self._jobs.defer_many(connection, locked.jobs)
+        await admit_attempts(
+            connection, locked.endpoint_ids, jobs=self._jobs, now=self._clock.now()
+        )
         sequence = await events.record_events(self._outbox, locked)
         locked.run = replace(locked.run, sequence=sequence)
         if locked.run == locked.run_before and not changed:
@@ -218,6 +211,38 @@ class RunCoordinator:
             if has_moved and is_running and events.is_progress_due(step, now):
                 locked.steps[key] = replace(step, progress_reported_at=now)
 
+    async def _cancel_obsolete(self, locked: LockedRun, changed: Collection[StepRun]) -> None:
+        """Cancel the active work of changed steps that is no longer needed."""
+        for step in changed:
+            await self._type_of(locked, step.key).cancel_obsolete(locked, step)
+        for step in (each for each in changed if each.status is StepStatus.CANCELLED):
+            for job_id in _jobs_of(locked.steps_before[step.key]):
+                await self._jobs.cancel(job_id, connection=locked.connection)
+
+    async def _fail_archived_endpoints(self, locked: LockedRun) -> None:
+        """Fail steps whose endpoints were archived before the run started (spec 3.3)."""
+        run = locked.run
+        if run.status is not RunStatus.PENDING or not run.is_admitted or run.cancel_requested_at:
+            return
+        named = {
+            step.key: endpoint_id
+            for step in locked.context.definition.steps.values()
+            if locked.steps[step.key].status is StepStatus.PENDING
+            and (endpoint_id := self.step_types[step.type].endpoint_id(step)) is not None
+        }
+        if not named:
+            return
+        found = await endpoint_store.find_all(
+            locked.connection, run.organization_id, set(named.values())
+        )
+        for key, endpoint_id in named.items():
+            if endpoint_id not in found or found[endpoint_id].archived_at is not None:
+                failure = archived_failure(endpoint_id)
+                locked.end_unit(UnitKey(run.id, key), StepStatus.FAILED, failure)
+
+    def _type_of(self, locked: LockedRun, key: str) -> StepType:
+        return self.step_types[locked.context.definition.steps[key].type]
+
     async def _record_batch_change(self, locked: LockedRun) -> None:
         before, after = locked.run_before, locked.run
         if after.batch_id is not None and before.status.is_terminal != after.status.is_terminal:
@@ -228,6 +253,10 @@ def _media_state(file: File | None, now: datetime) -> MediaState:
     if file is None or file.has_expired(now) or file.content_removed_at is not None:
         return MediaState.FAILED
     return MediaState.of_file(file.status)
+
+
+def _jobs_of(step: StepRun) -> list[int]:
+    return [unit.taken_by for unit in (step, *step.windows) if unit.taken_by is not None]
 
 
 def _changed_steps(locked: LockedRun) -> list[StepRun]:

@@ -1,7 +1,8 @@
 """A run whose row is locked: as it was loaded, and as it is now.
 
-Only values change here; the coordinator finds out what follows and writes it. Transitions of
-single steps and windows are in `unit_transitions`.
+Only values change here, and outputs are stored: later steps may read them under the same lock. The
+coordinator finds out what follows and writes it. Transitions of single steps and windows are in
+`unit_transitions`.
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import Any
 from framekiln.db.pool import Connection
 from framekiln.files.model import File
 from framekiln.jobs.failures import Failure
+from framekiln.jobs.model import NewJob
 from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.errors import InputFileFailed
@@ -52,12 +54,14 @@ class LockedRun:
         """The run directly after its retry, if it was retried under this lock."""
         self.steps_before = {key: steps[key] for key in context.definition.steps}
         self.steps = dict(self.steps_before)
-        self.retries: list[WorkItem] = []
+        self.retries: list[UnitKey] = []
         """Units that get another attempt at their `due_at`."""
+        self.jobs: list[NewJob] = []
+        """Jobs to be queued when the run is written."""
         self.reviews: dict[str, ReviewId] = {}
         """Review tasks opened under this lock, by step."""
         self.endpoint_ids: set[EndpointId] = set()
-        """Endpoints where attempts were added or ended: the limiter admits the next ones."""
+        """Endpoints where slots may be free or wanted: they are given when the run is written."""
         self.extra_events: list[tuple[str, dict[str, Any]]] = []
         """Events beyond those that follow from status changes: topic and data."""
 
@@ -89,7 +93,7 @@ class LockedRun:
         self.set_unit(name, replace(unit, status=status, failure=failure))
 
     def unit_key(self, work: WorkItem) -> UnitKey:
-        """Return which unit is meant."""
+        """Return the unit that the scheduler means."""
         number = work.window.index if work.window else None
         return UnitKey(self.run.id, work.step_key, number)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from framekiln.db.pool import Database
 from framekiln.files.service import Files
-from framekiln.jobs.queue import JobQueue
 from framekiln.pipelines.definition.model import Step
 from framekiln.pipelines.definition.step_rules import StepRules
 from framekiln.pipelines.execution.locked_run import LockedRun
@@ -18,8 +17,8 @@ from framekiln.pipelines.execution.step_media import StepMedia
 from framekiln.pipelines.execution.step_work import Runners, StepRunner
 from framekiln.pipelines.jobs import LIGHT_STEPS_QUEUE, step_job
 from framekiln.pipelines.model.pipeline import EndpointId
-from framekiln.pipelines.model.run import StepRun
-from framekiln.pipelines.scheduling.run_state import MediaState, WorkItem
+from framekiln.pipelines.model.run import StepRun, UnitKey
+from framekiln.pipelines.scheduling.run_state import MediaState
 from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
 from framekiln.transcripts.service import Transcripts
@@ -56,13 +55,12 @@ class StepType(StepRules):
         """Return the queue for jobs of the type: the light one for what takes a moment."""
         return LIGHT_STEPS_QUEUE
 
-    async def start(self, locked: LockedRun, work: WorkItem, jobs: JobQueue) -> None:
+    async def start(self, locked: LockedRun, unit_key: UnitKey) -> None:
         """Start a unit that has become ready: by a job, unless the type knows better."""
         queue = self.queue(locked.context.media)
-        job = step_job(locked.unit_key(work), locked.run.organization_id, queue)
-        await jobs.defer(locked.connection, job)
+        locked.jobs.append(step_job(unit_key, locked.run.organization_id, queue))
 
-    async def retry(self, locked: LockedRun, work: WorkItem) -> None:
+    async def retry(self, locked: LockedRun, unit_key: UnitKey) -> None:
         """Arrange another attempt at a unit. Nothing for jobs: they are queued when due."""
 
     async def cancel_obsolete(self, locked: LockedRun, step: StepRun) -> None:

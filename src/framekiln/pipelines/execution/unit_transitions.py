@@ -15,7 +15,6 @@ from framekiln.pipelines.errors import StepKillsWorkers
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.model.run import TakenUnit, UnitKey, WindowRun, WorkUnit
 from framekiln.pipelines.outputs.model import StepOutput
-from framekiln.pipelines.scheduling.run_state import WorkItem
 from framekiln.pipelines.scheduling.status import StepStatus
 
 MAX_TAKES: Final = 5
@@ -104,7 +103,7 @@ def fail(
             failure=failure,
         ),
     )
-    locked.retries.append(WorkItem(taken.key.step_key, taken.window))
+    locked.retries.append(taken.key)
     return True
 
 

@@ -12,7 +12,6 @@ from typing import Any, Final
 from framekiln.db.pool import Database
 from framekiln.files.model import File
 from framekiln.jobs.failures import Failure
-from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.step_rules import TypedGraph
@@ -46,13 +45,10 @@ class UnitAssignment:
 class RunWorker:
     """The runs of all organizations, for workers."""
 
-    def __init__(
-        self, database: Database, *, coordinator: RunCoordinator, jobs: JobQueue, clock: Clock
-    ) -> None:
+    def __init__(self, database: Database, *, coordinator: RunCoordinator, clock: Clock) -> None:
         self._database = database
         self._coordinator = coordinator
         self._step_types = coordinator.step_types
-        self._jobs = jobs
         self._clock = clock
 
     async def take(self, name: UnitKey, *, job_id: int) -> UnitAssignment | None:
@@ -130,8 +126,7 @@ class RunWorker:
                 if locked is not None and unit_transitions.mark_queued(locked, name):
                     kind = locked.context.definition.steps[name.step_key].type
                     queue = self._step_types[kind].queue(locked.context.media)
-                    job = step_job(name, locked.run.organization_id, queue)
-                    await self._jobs.defer(locked.connection, job)
+                    locked.jobs.append(step_job(name, locked.run.organization_id, queue))
                     queued += 1
         return queued
 

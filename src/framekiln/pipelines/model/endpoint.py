@@ -12,8 +12,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import OrganizationId
 from framekiln.pipelines.definition.windows import Window
+from framekiln.pipelines.errors import EndpointNotFound
 from framekiln.pipelines.model.pipeline import AttemptId, EndpointId, RunId, StepRunId
 from framekiln.pipelines.model.run import TakenUnit, UnitKey
 
@@ -108,6 +110,11 @@ class AttemptTimes:
     created_at: datetime
     sent_at: datetime | None
     ended_at: datetime | None
+
+
+def archived_failure(endpoint_id: EndpointId) -> Failure:
+    """Return the failure of a step whose endpoint was archived."""
+    return Failure(EndpointNotFound.code, f"endpoint {endpoint_id} was archived")
 
 
 def hash_callback_id(callback: str) -> bytes:

@@ -8,15 +8,13 @@ from datetime import datetime
 from typing import Annotated, Final
 from uuid import UUID
 
-from framekiln.jobs.queue import JobQueue
 from framekiln.kit.ids import new_uuid
 from framekiln.pipelines.definition.model import Step, StepSettings
-from framekiln.pipelines.execution.dispatch import archived_failure
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.step_type import StepType
+from framekiln.pipelines.model.endpoint import archived_failure
 from framekiln.pipelines.model.pipeline import AttemptId, EndpointId
 from framekiln.pipelines.model.run import StepRun, UnitKey
-from framekiln.pipelines.scheduling.run_state import WorkItem
 from framekiln.pipelines.scheduling.status import StepStatus
 from framekiln.pipelines.schema.field_types import AnyUuid, IntegerBetween
 from framekiln.pipelines.stores import attempt as attempt_store
@@ -44,18 +42,18 @@ class EndpointStep(StepType):
         """Return the endpoint that is set."""
         return EndpointId(_settings(step).endpoint_id)
 
-    async def start(self, locked: LockedRun, work: WorkItem, jobs: JobQueue) -> None:
+    async def start(self, locked: LockedRun, unit_key: UnitKey) -> None:
         """Let an attempt wait for its turn."""
-        await _queue_attempt(locked, work, due_at=locked.context.now)
+        await _queue_attempt(locked, unit_key, due_at=locked.context.now)
 
-    async def retry(self, locked: LockedRun, work: WorkItem) -> None:
+    async def retry(self, locked: LockedRun, unit_key: UnitKey) -> None:
         """Let the next attempt wait until it is due."""
-        unit = locked.find_unit(locked.unit_key(work))
+        unit = locked.find_unit(unit_key)
         if unit is None or unit.due_at is None:
             return
         # From now on the attempt knows when it is due.
-        locked.set_unit(locked.unit_key(work), replace(unit, due_at=None))
-        await _queue_attempt(locked, work, due_at=unit.due_at)
+        locked.set_unit(unit_key, replace(unit, due_at=None))
+        await _queue_attempt(locked, unit_key, due_at=unit.due_at)
 
     async def cancel_obsolete(self, locked: LockedRun, step: StepRun) -> None:
         """End the attempts at units that have ended; others may take their turns."""
@@ -72,18 +70,18 @@ def _settings(step: Step) -> EndpointSettings:
     return step.settings
 
 
-async def _queue_attempt(locked: LockedRun, work: WorkItem, *, due_at: datetime) -> None:
-    settings = _settings(locked.context.definition.steps[work.step_key])
-    endpoint_id, name, run = EndpointId(settings.endpoint_id), locked.unit_key(work), locked.run
+async def _queue_attempt(locked: LockedRun, unit_key: UnitKey, *, due_at: datetime) -> None:
+    settings = _settings(locked.context.definition.steps[unit_key.step_key])
+    endpoint_id, run = EndpointId(settings.endpoint_id), locked.run
     found = await endpoint_store.find(locked.connection, run.organization_id, endpoint_id)
     if found is None or found.archived_at is not None:
-        locked.end_unit(name, StepStatus.FAILED, archived_failure(endpoint_id))
+        locked.end_unit(unit_key, StepStatus.FAILED, archived_failure(endpoint_id))
         return
-    unit, step = locked.find_unit(name), locked.steps[work.step_key]
+    unit, step = locked.find_unit(unit_key), locked.steps[unit_key.step_key]
     assert unit is not None
     number = unit.attempts.made + 1
     await attempt_store.end_by_unit(
-        locked.connection, step.id, name.window_number, now=locked.context.now
+        locked.connection, step.id, unit_key.window_number, now=locked.context.now
     )
     await attempt_store.insert(
         locked.connection,
@@ -91,14 +89,14 @@ async def _queue_attempt(locked: LockedRun, work: WorkItem, *, due_at: datetime)
             id=AttemptId(new_uuid()),
             run_id=run.id,
             step_run_id=step.id,
-            window_number=name.window_number,
+            window_number=unit_key.window_number,
             endpoint_id=endpoint_id,
             pipeline_id=run.pipeline_id,
             pipeline_version=run.pipeline_version,
             step_key=step.key,
             step_max_concurrency=settings.max_concurrency,
             number=number,
-            idempotency_key=_idempotency_key(locked, name, number),
+            idempotency_key=_idempotency_key(step, unit_key.window_number, number),
             due_at=due_at,
             created_at=locked.context.now,
         ),
@@ -106,11 +104,11 @@ async def _queue_attempt(locked: LockedRun, work: WorkItem, *, due_at: datetime)
     locked.endpoint_ids.add(endpoint_id)
 
 
-def _idempotency_key(locked: LockedRun, name: UnitKey, number: int) -> str:
+def _idempotency_key(step: StepRun, window_number: int | None, number: int) -> str:
     """The same for every delivery of an attempt, and for no other attempt."""
     # Without dots: it is the id of a signed message, and those are joined with dots.
-    window = "" if name.window_number is None else f"_{name.window_number}"
-    return f"{locked.steps[name.step_key].id}{window}_{number}"
+    window = "" if window_number is None else f"_{window_number}"
+    return f"{step.id}{window}_{number}"
 
 
 def _open_windows(step: StepRun) -> list[int]:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Final, Literal
 
-from framekiln.jobs.queue import JobQueue
 from framekiln.kit.ids import new_uuid
 from framekiln.pipelines.definition.model import StepSettings
 from framekiln.pipelines.execution.locked_run import LockedRun
@@ -12,8 +11,7 @@ from framekiln.pipelines.execution.step_type import StepType
 from framekiln.pipelines.execution.unit_transitions import start_without_worker
 from framekiln.pipelines.model.pipeline import ReviewId
 from framekiln.pipelines.model.review import Review, ReviewStatus
-from framekiln.pipelines.model.run import StepRun
-from framekiln.pipelines.scheduling.run_state import WorkItem
+from framekiln.pipelines.model.run import StepRun, UnitKey
 from framekiln.pipelines.scheduling.status import StepStatus
 from framekiln.pipelines.schema.field_types import IntegerBetween, Text
 from framekiln.pipelines.stores import review as review_store
@@ -38,9 +36,9 @@ class ReviewStep(StepType):
     name = "review"
     settings = ReviewSettings
 
-    async def start(self, locked: LockedRun, work: WorkItem, jobs: JobQueue) -> None:
+    async def start(self, locked: LockedRun, unit_key: UnitKey) -> None:
         """Open a task."""
-        key, definition, now = work.step_key, locked.context.definition, locked.context.now
+        key, definition, now = unit_key.step_key, locked.context.definition, locked.context.now
         settings = definition.steps[key].settings
         assert isinstance(settings, ReviewSettings)
         expires_at = now + timedelta(milliseconds=settings.expires_after_ms)
