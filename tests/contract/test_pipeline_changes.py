@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from framekiln.jobs.failures import Failure
-from framekiln.pipelines.execution.step_work import RetryLater
+from framekiln.pipelines.execution.step_type import RetryLater
 from framekiln.pipelines.jobs import unit_key_of
 from tests.support.jobs import wait_for_blocked
 from tests.support.pipelines import PipelineHarness, ScriptedRunner, step

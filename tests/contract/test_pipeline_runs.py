@@ -13,7 +13,7 @@ from framekiln.jobs.failures import Failure
 from framekiln.kit.confined.errors import ConfinedKilled
 from framekiln.kit.errors import Unavailable
 from framekiln.media.errors import UnreadableMedia
-from framekiln.pipelines.execution.step_work import RetryLater
+from framekiln.pipelines.execution.step_type import RetryLater
 from framekiln.pipelines.execution.unit_transitions import MAX_TAKES
 from framekiln.pipelines.jobs import unit_key_of
 from framekiln.pipelines.model.pipeline import RunId
@@ -157,7 +157,7 @@ class TestFailures:
         error = {"code": "unavailable", "message": "not now", "step_key": "look"}
         assert shown["error"] == error
         assert [each["status"] for each in shown["steps"]] == ["failed", "skipped"]
-        assert [each.attempt for each in probe.calls] == [1, 2, 3]
+        assert [each.taken.attempt for each in probe.calls] == [1, 2, 3]
 
         shown = await pipelines.create(f"pipeline-runs/{run['id']}/retry")
         assert shown["error"] is None
@@ -263,7 +263,7 @@ class TestWaitingAttempts:
         probe.results = [StepOutput({"made": 1})]
         await pipelines.run_all_jobs()
         assert [each.note for each in probe.calls] == [{"render_id": "r"}] * 2
-        assert {each.attempt for each in probe.calls} == {1}
+        assert {each.taken.attempt for each in probe.calls} == {1}
         assert (await pipelines.statuses(run))["look"] == "succeeded"
 
     async def test_a_database_outage_costs_no_attempt(

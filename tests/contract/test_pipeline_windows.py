@@ -298,7 +298,7 @@ class TestWholeFiles:
         await pipelines.run_all_jobs()
         # The first window had succeeded and is not done again.
         assert spans(runner) == [(1, 2000, 4000)]
-        assert [work.attempt for work in runner.calls] == [3]
+        assert [work.taken.attempt for work in runner.calls] == [3]
         assert (await pipelines.statuses(run))[""] == "succeeded"
 
     async def test_the_inputs_of_a_window_are_limited_to_it(

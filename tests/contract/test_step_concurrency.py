@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from framekiln.pipelines.execution.handlers import RunStep
-from framekiln.pipelines.execution.step_work import Runners, StepWork
+from framekiln.pipelines.execution.step_type import Runners, StepWork
 from framekiln.pipelines.jobs import RUN_STEP
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.scheduling.run_state import MediaState

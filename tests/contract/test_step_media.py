@@ -19,7 +19,7 @@ from framekiln.db.pool import DatabaseUnavailable
 from framekiln.jobs.model import JobContext
 from framekiln.pipelines.execution.handlers import RunStep
 from framekiln.pipelines.execution.step_media import StepMedia
-from framekiln.pipelines.execution.step_work import StepRunner
+from framekiln.pipelines.execution.step_type import StepRunner
 from framekiln.pipelines.outputs.model import Annotation, BoxKeyframe, StepOutput
 from framekiln.pipelines.steps.detect_scenes import DetectScenesRunner
 from framekiln.pipelines.steps.publish import PublishRunner

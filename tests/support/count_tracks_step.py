@@ -9,8 +9,7 @@ from typing import Annotated, Any, Final, Literal
 
 from framekiln.pipelines.definition.model import Step, StepSettings
 from framekiln.pipelines.definition.step_rules import DefinitionWarning, TypedGraph
-from framekiln.pipelines.execution.step_type import StepServices, StepType
-from framekiln.pipelines.execution.step_work import StepWork
+from framekiln.pipelines.execution.step_type import StepServices, StepType, StepWork
 from framekiln.pipelines.jobs import STEPS_QUEUE
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.scheduling.run_state import MediaState

@@ -16,8 +16,7 @@ from psycopg.types.json import Jsonb
 from framekiln.jobs.model import JobContext
 from framekiln.kit.clock import SystemClock
 from framekiln.pipelines.execution.handlers import RunStep
-from framekiln.pipelines.execution.step_type import StepTypes
-from framekiln.pipelines.execution.step_work import RetryLater, Runners, StepWork
+from framekiln.pipelines.execution.step_type import RetryLater, Runners, StepTypes, StepWork
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.steps import STEP_TYPES
 from framekiln.pipelines.wiring import PipelineDependencies, PipelineServices

@@ -19,7 +19,7 @@ from framekiln.pipelines.endpoints.media_urls import media_expiry
 from framekiln.pipelines.execution import handlers
 from framekiln.pipelines.execution.handlers import RunStep
 from framekiln.pipelines.execution.step_media import StepMedia
-from framekiln.pipelines.execution.step_work import StepWork
+from framekiln.pipelines.execution.step_type import StepWork
 from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES, StepOutput
 from framekiln.pipelines.steps.transcribe import TranscribeRunner
 from framekiln.transcripts.recognizer import Recognizer

@@ -7,8 +7,7 @@ job runs again on another one, in the same attempt.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
@@ -26,8 +25,8 @@ from framekiln.pipelines.errors import (
     StepTypeUnavailable,
     UnitLost,
 )
-from framekiln.pipelines.execution.step_work import RetryLater, Runners, StepRunner, StepWork
-from framekiln.pipelines.execution.worker import ATTEMPT_TIMEOUT, RunWorker, UnitAssignment
+from framekiln.pipelines.execution.step_type import RetryLater, Runners, StepRunner, StepWork
+from framekiln.pipelines.execution.worker import ATTEMPT_TIMEOUT, RunWorker
 from framekiln.pipelines.jobs import unit_key_of
 from framekiln.pipelines.model.run import TakenUnit
 from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES, StepOutput
@@ -41,20 +40,18 @@ log = structlog.get_logger(__name__)
 class RunStep:
     """Handles `pipeline.step` jobs."""
 
-    work: RunWorker
+    worker: RunWorker
     runners: Runners
 
     async def __call__(self, job: JobContext) -> None:
         """Do a unit, unless it has ended or another job has it."""
         name = unit_key_of(job.args)
-        assignment = await retry_while_database_down(
-            lambda: self.work.take(name, job_id=job.job_id)
-        )
-        if assignment is None:
+        work = await retry_while_database_down(lambda: self.worker.take(name, job_id=job.job_id))
+        if work is None:
             return
         with structlog.contextvars.bound_contextvars(run_id=str(name.run_id), step=name.step_key):
             try:
-                result = await self._run(assignment)
+                result = await self._run(work)
             except UnitLost:
                 log.info("pipelines.step_lost")
                 return
@@ -63,31 +60,20 @@ class RunStep:
                 log.warning("pipelines.step_waiting_for_database", reason=error.message)
                 result = RetryLater()
             except Exception as error:
-                await self._record_failure(assignment.taken, error)
+                await self._record_failure(work.taken, error)
                 return
-            await self._record(assignment.taken, result)
+            await self._record(work.taken, result)
 
-    async def _run(self, assignment: UnitAssignment) -> StepOutput | RetryLater:
-        step = assignment.definition.steps[assignment.taken.key.step_key]
-        runner = self._runner(step.type)
-        report = _RateLimited(partial(_report, self.work, assignment.taken))
-        async with ProgressReporter[int](report) as progress:
-            work = StepWork(
-                run=assignment.run,
-                definition=assignment.definition,
-                graph=assignment.graph,
-                step=step,
-                file=assignment.file,
-                window=assignment.taken.window,
-                inputs=assignment.inputs,
-                attempt=assignment.taken.attempt,
-                note=assignment.taken.note,
-                remember=partial(self.work.save_note, assignment.taken),
-                progress=progress.report,
-            )
+    async def _run(self, work: StepWork) -> StepOutput | RetryLater:
+        runner = self._runner(work.step.type)
+
+        async def report(done_ms: int) -> None:
+            await self.worker.report_progress(work.taken, done_ms=done_ms)
+
+        async with ProgressReporter[int](_RateLimited(report)) as progress:
             try:
                 async with asyncio.timeout(ATTEMPT_TIMEOUT.total_seconds()) as limit:
-                    return await runner.run(work)
+                    return await runner.run(replace(work, progress=progress.report))
             except TimeoutError as error:
                 if not limit.expired():
                     raise
@@ -105,7 +91,7 @@ class RunStep:
         if isinstance(result, RetryLater):
             after_s, done_ms = result.after_s, result.done_ms
             await retry_while_database_down(
-                lambda: self.work.postpone(taken, after_s=after_s, done_ms=done_ms)
+                lambda: self.worker.postpone(taken, after_s=after_s, done_ms=done_ms)
             )
             return
         size_bytes = await asyncio.to_thread(lambda: result.size_bytes)
@@ -113,14 +99,14 @@ class RunStep:
             message = f"the output has {size_bytes} bytes; the limit is {MAX_OUTPUT_BYTES}"
             await self._record_failure(taken, InvalidOutput(message))
             return
-        if not await retry_while_database_down(lambda: self.work.succeed(taken, result)):
+        if not await retry_while_database_down(lambda: self.worker.succeed(taken, result)):
             log.info("pipelines.step_lost")
 
     async def _record_failure(self, taken: TakenUnit, error: Exception) -> None:
         failure, is_retryable = _classify_error(error)
         log.warning("pipelines.step_failed", code=failure.code, reason=failure.message)
         await retry_while_database_down(
-            lambda: self.work.fail(taken, failure, is_retryable=is_retryable)
+            lambda: self.worker.fail(taken, failure, is_retryable=is_retryable)
         )
 
 
@@ -135,10 +121,6 @@ class _RateLimited:
         if time.monotonic() - self._last_s >= _REPORT_INTERVAL_S:
             self._last_s = time.monotonic()
             await self._send(done_ms)
-
-
-async def _report(work: RunWorker, taken: TakenUnit, done_ms: int) -> None:
-    await work.report_progress(taken, done_ms=done_ms)
 
 
 def _classify_error(error: Exception) -> tuple[Failure, bool]:

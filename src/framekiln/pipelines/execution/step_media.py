@@ -20,7 +20,7 @@ from framekiln.files.service import Files
 from framekiln.files.streams.fragment_reader import fetch_fragments
 from framekiln.files.streams.model import Stream
 from framekiln.kit.atomic_file import READABLE_BY_ALL, atomic_file
-from framekiln.pipelines.execution.step_work import StepWork
+from framekiln.pipelines.execution.step_type import StepServices, StepWork
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
 
@@ -45,6 +45,11 @@ class StepMedia:
     database: Database
     files: Files
     blobs: BlobStore
+
+    @classmethod
+    def of(cls, services: StepServices) -> "StepMedia":
+        """Return what fetches for the steps of a worker."""
+        return cls(services.database, services.files, services.blobs)
 
     async def fetch(self, work: StepWork, kind: TrackType, path: Path, *, lead_ms: int = 0) -> bool:
         """Have the media of a step at a path, readable for all; False when it has no such track.

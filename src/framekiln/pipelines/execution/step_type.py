@@ -2,22 +2,27 @@
 
 Each type is one module in `steps` that extends `StepType`; all hooks but the name have defaults.
 Whatever schedules, starts, runs, validates or shows steps talks to a `StepType`, never to a name.
+
+A worker has one runner for all steps of a type, and one `StepWork` per attempt. Runners read the
+file and write no rows: the output is recorded for them, if the unit is still theirs. Blobs that
+they keep are replaced in the next attempt.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from framekiln.db.pool import Database
+from framekiln.files.model import File
 from framekiln.files.service import Files
-from framekiln.pipelines.definition.model import Step
-from framekiln.pipelines.definition.step_rules import StepRules
+from framekiln.pipelines.definition.model import Definition, Step
+from framekiln.pipelines.definition.step_rules import StepRules, TypedGraph
+from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.execution.locked_run import LockedRun
-from framekiln.pipelines.execution.step_media import StepMedia
-from framekiln.pipelines.execution.step_work import Runners, StepRunner
 from framekiln.pipelines.jobs import LIGHT_STEPS_QUEUE, step_job
 from framekiln.pipelines.model.pipeline import EndpointId
-from framekiln.pipelines.model.run import StepRun, UnitKey
+from framekiln.pipelines.model.run import Run, StepRun, TakenUnit, UnitKey
+from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.scheduling.run_state import MediaState
 from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
@@ -25,6 +30,72 @@ from framekiln.transcripts.service import Transcripts
 
 if TYPE_CHECKING:
     from framekiln.transcripts.recognizer import Recognizer
+
+
+def _ignore_progress(_done_ms: int) -> None:
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepWork:
+    """One attempt at a step, or at one window of it."""
+
+    taken: TakenUnit
+    run: Run
+    file: File
+    """It may still be arriving when there is a window, but not the media of this window."""
+    definition: Definition
+    graph: TypedGraph
+    """The types of the steps in the definition."""
+    inputs: Mapping[str, StepOutput]
+    """By namespace, with corrections applied and limited to the window."""
+    remember: Callable[[Mapping[str, Any]], Awaitable[None]]
+    """Keeps a note, small and plain JSON; raises `UnitLost` when the unit is not ours any more."""
+    progress: Callable[[int], None] = _ignore_progress
+    """Reports, from any thread, how many milliseconds of the file are done."""
+
+    @property
+    def step(self) -> Step:
+        """The step; `settings` in it are those of the type."""
+        return self.definition.steps[self.taken.key.step_key]
+
+    @property
+    def window(self) -> Window | None:
+        """None for a whole-file step."""
+        return self.taken.window
+
+    @property
+    def note(self) -> Mapping[str, Any] | None:
+        """The last value given to `remember` in this attempt, by any worker."""
+        return self.taken.note
+
+
+@dataclass(frozen=True)
+class RetryLater:
+    """The work goes on elsewhere: ask again, in the same attempt, after some time.
+
+    No place of a worker is held meanwhile. `note` says then what is being waited for.
+    """
+
+    after_s: float = 2.0
+    done_ms: int | None = None
+    """Up to which time of the file it is done by then, if that is known."""
+
+
+class StepRunner(Protocol):
+    """Does the steps of one type.
+
+    What it raises ends the attempt. `FramekilnError.retryable` says whether there is another one;
+    anything else is a bug and counts as retryable.
+    """
+
+    async def run(self, work: StepWork) -> StepOutput | RetryLater:
+        """Return what came of it. It may be called twice, also at once, for one attempt."""
+        ...
+
+
+Runners = Mapping[str, StepRunner]
+"""By name of the type."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +109,6 @@ class StepServices:
     transcripts: Transcripts
     recognizer: "Recognizer"
     public_url: str
-
-    @property
-    def media(self) -> StepMedia:
-        """What gets the media of an attempt."""
-        return StepMedia(self.database, self.files, self.blobs)
 
 
 class StepType(StepRules):

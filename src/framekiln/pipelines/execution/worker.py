@@ -5,41 +5,29 @@ Each is one transaction with everything that follows from it. Endpoint steps are
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 
 from framekiln.db.pool import Database
-from framekiln.files.model import File
 from framekiln.jobs.failures import Failure
 from framekiln.kit.clock import Clock
-from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.step_rules import TypedGraph
 from framekiln.pipelines.errors import UnitLost
 from framekiln.pipelines.execution import unit_transitions
 from framekiln.pipelines.execution.coordinator import RunCoordinator
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.step_inputs import read_inputs
+from framekiln.pipelines.execution.step_type import StepWork
 from framekiln.pipelines.jobs import step_job
-from framekiln.pipelines.model.run import Run, TakenUnit, UnitKey
+from framekiln.pipelines.model.run import TakenUnit, UnitKey
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.stores import step_run as unit_store
 
 ATTEMPT_TIMEOUT: Final = timedelta(hours=12)
 """Limit of one attempt: long enough to transcribe hours of speech on a small machine."""
 _MAX_DUE: Final = 500
-
-
-@dataclass(frozen=True)
-class UnitAssignment:
-    """A taken unit, with all that its runner needs."""
-
-    taken: TakenUnit
-    run: Run
-    file: File
-    definition: Definition
-    graph: TypedGraph
-    inputs: Mapping[str, StepOutput]
 
 
 class RunWorker:
@@ -51,7 +39,7 @@ class RunWorker:
         self._step_types = coordinator.step_types
         self._clock = clock
 
-    async def take(self, name: UnitKey, *, job_id: int) -> UnitAssignment | None:
+    async def take(self, name: UnitKey, *, job_id: int) -> StepWork | None:
         """Take a unit; None if there is nothing to do for this job."""
         async with self._coordinator.lock_run(name.run_id) as locked:
             if locked is None:
@@ -69,8 +57,15 @@ class RunWorker:
                 connection, run.id, definition, key=name.step_key, window=taken.window
             )
         types = {key: self._step_types[step.type] for key, step in definition.steps.items()}
-        graph = TypedGraph(definition.needs, types)
-        return UnitAssignment(taken, run, file, definition, graph, inputs)
+        return StepWork(
+            taken=taken,
+            run=run,
+            file=file,
+            definition=definition,
+            graph=TypedGraph(definition.needs, types),
+            inputs=inputs,
+            remember=partial(self.save_note, taken),
+        )
 
     async def succeed(self, taken: TakenUnit, output: StepOutput) -> bool:
         """Record the output of a unit; False if it was lost."""

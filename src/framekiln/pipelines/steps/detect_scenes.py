@@ -9,8 +9,7 @@ from framekiln.kit.confined.run import run_confined
 from framekiln.media.task_names import SCENE_CUTS_TASK
 from framekiln.pipelines.definition.model import StepSettings
 from framekiln.pipelines.execution.step_media import StepMedia
-from framekiln.pipelines.execution.step_type import StepServices, StepType
-from framekiln.pipelines.execution.step_work import StepWork
+from framekiln.pipelines.execution.step_type import StepServices, StepType, StepWork
 from framekiln.pipelines.jobs import STEPS_QUEUE
 from framekiln.pipelines.outputs.model import MAX_ANNOTATIONS, Annotation, StepOutput
 from framekiln.pipelines.scheduling.run_state import MediaState
@@ -44,7 +43,7 @@ class DetectScenesStep(StepType):
 
     def open_runner(self, services: StepServices) -> "DetectScenesRunner":
         """Return what runs detect_scenes steps."""
-        return DetectScenesRunner(services.media)
+        return DetectScenesRunner(StepMedia.of(services))
 
 
 STEP_TYPE: Final = DetectScenesStep()

@@ -5,8 +5,7 @@ from typing import Any, Final
 
 from framekiln.files.model import File, Track
 from framekiln.files.service import Files
-from framekiln.pipelines.execution.step_type import StepServices, StepType
-from framekiln.pipelines.execution.step_work import StepWork
+from framekiln.pipelines.execution.step_type import StepServices, StepType, StepWork
 from framekiln.pipelines.execution.track_description import describe_track
 from framekiln.pipelines.outputs.model import StepOutput
 

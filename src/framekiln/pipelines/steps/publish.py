@@ -15,8 +15,7 @@ from framekiln.kit.ids import RenderId
 from framekiln.pipelines.definition.model import Step, StepSettings
 from framekiln.pipelines.definition.step_rules import DefinitionWarning, TypedGraph
 from framekiln.pipelines.errors import RedactionFailed
-from framekiln.pipelines.execution.step_type import StepServices, StepType
-from framekiln.pipelines.execution.step_work import StepWork
+from framekiln.pipelines.execution.step_type import StepServices, StepType, StepWork
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.schema.field_types import SortedSet
 from framekiln.pipelines.schema.issues import IssueCode, Location

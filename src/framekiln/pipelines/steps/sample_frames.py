@@ -14,8 +14,7 @@ from framekiln.kit.confined.run import run_confined
 from framekiln.media.task_names import SAMPLED_FRAMES_TASK
 from framekiln.pipelines.definition.model import StepSettings
 from framekiln.pipelines.execution.step_media import StepMedia
-from framekiln.pipelines.execution.step_type import StepServices, StepType
-from framekiln.pipelines.execution.step_work import StepWork
+from framekiln.pipelines.execution.step_type import StepServices, StepType, StepWork
 from framekiln.pipelines.jobs import STEPS_QUEUE
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.scheduling.run_state import MediaState
@@ -55,7 +54,7 @@ class SampleFramesStep(StepType):
 
     def open_runner(self, services: StepServices) -> "SampleFramesRunner":
         """Return what runs sample_frames steps."""
-        return SampleFramesRunner(services.media, services.files, services.blobs)
+        return SampleFramesRunner(StepMedia.of(services), services.files, services.blobs)
 
 
 STEP_TYPE: Final = SampleFramesStep()

@@ -25,8 +25,7 @@ from framekiln.media.task_names import SPAN_SAMPLES_TASK
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.errors import DecodeFailed, RunNotFound
 from framekiln.pipelines.execution.step_media import StepMedia
-from framekiln.pipelines.execution.step_type import StepServices, StepType
-from framekiln.pipelines.execution.step_work import RetryLater, StepWork
+from framekiln.pipelines.execution.step_type import RetryLater, StepServices, StepType, StepWork
 from framekiln.pipelines.jobs import LIGHT_STEPS_QUEUE, STEPS_QUEUE
 from framekiln.pipelines.model.run import Run
 from framekiln.pipelines.outputs.model import Annotation, StepOutput
@@ -63,7 +62,7 @@ class TranscribeStep(StepType):
     def open_runner(self, services: StepServices) -> "TranscribeRunner":
         """Return what runs transcribe steps."""
         return TranscribeRunner(
-            services.database, services.media, services.transcripts, services.recognizer
+            services.database, StepMedia.of(services), services.transcripts, services.recognizer
         )
 
 
