@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -143,17 +144,19 @@ async def test_a_missing_callback_times_out(
     assert request_json(endpoint_receiver.requests[-1])["callback"]["url"] != first
 
 
-@pytest.mark.parametrize("is_retryable", [True, False])
+@pytest.mark.parametrize(
+    ("more", "code"), [({"code": "no_gpu", "retryable": True}, "no_gpu"), ({}, "endpoint_failed")]
+)
 async def test_a_failed_callback_is_retried_only_if_retryable(
-    endpoints: EndpointHarness, endpoint_receiver: TlsReceiver, is_retryable: bool
+    endpoints: EndpointHarness, endpoint_receiver: TlsReceiver, more: dict[str, Any], code: str
 ) -> None:
     run, url = await start_accepted_run(endpoints, endpoint_receiver)
-    error = {"message": "no GPU", "code": "no_gpu", "retryable": is_retryable}
+    error, is_retryable = {"message": "no GPU", **more}, bool(more)
     answer = await endpoints.call_back(url, {"status": "failed", "error": error})
     assert answer.status_code == 200
     ask = await endpoints.get_step(run)
     assert ask["status"] == ("ready" if is_retryable else "failed")
-    assert (ask["error"]["code"], ask["error"]["message"]) == ("no_gpu", "no GPU")
+    assert (ask["error"]["code"], ask["error"]["message"]) == (code, "no GPU")
     if is_retryable:
         endpoints.pipelines.clock.advance(timedelta(seconds=10))
         await endpoints.pipelines.tick()

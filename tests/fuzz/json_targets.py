@@ -20,7 +20,7 @@ from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.normal_form import load, normal_form
 from framekiln.pipelines.definition.predicate import evaluate
 from framekiln.pipelines.definition.validation import validate
-from framekiln.pipelines.endpoints.callback_body import read_callback
+from framekiln.pipelines.endpoints.callbacks import read_callback
 from framekiln.pipelines.outputs.corrections import check_correction
 from framekiln.pipelines.outputs.validation import check_output
 from framekiln.pipelines.steps import STEP_TYPES

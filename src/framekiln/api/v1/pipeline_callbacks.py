@@ -18,7 +18,7 @@ from framekiln.kit.clock import iso
 from framekiln.kit.errors import TooLarge
 from framekiln.kit.json_scan import MAX_PLAIN_VALUES, TooManyValues, load_json, scan_json
 from framekiln.pipelines.endpoints.attempt_result import MAX_RESPONSE_BYTES
-from framekiln.pipelines.endpoints.callback_body import CallbackBody, read_callback
+from framekiln.pipelines.endpoints.callbacks import CallbackBody, read_callback
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 

@@ -1,12 +1,17 @@
-"""Callbacks of endpoints for work that they accepted. The secret URL is the authentication.
+"""Callbacks of endpoints for work that they accepted: heartbeats, outputs and failures (spec 4.7).
 
-A callback may arrive before the response to the request, or while the request of a dead worker is
-about to be sent again. Then it is stored, and counts as soon as the request has ended.
+The secret URL is the authentication. A callback may arrive before the response to the request, or
+while the request of a dead worker is about to be sent again. Then it is stored, and counts as soon
+as the request has ended.
 """
 
 import asyncio
+import re
+from dataclasses import dataclass
 from datetime import datetime
-from typing import NoReturn
+from typing import Annotated, Any, Final, Literal, NoReturn
+
+from pydantic import Field, Strict
 
 from framekiln.db.pool import Database
 from framekiln.files.lookup import find_file
@@ -22,9 +27,9 @@ from framekiln.pipelines.endpoints.attempt_result import (
     invalid_output,
     result_of_output,
 )
-from framekiln.pipelines.endpoints.callback_body import Callback, Heartbeat, UncheckedOutput
 from framekiln.pipelines.errors import (
     CallbackNotFound,
+    EndpointFailed,
     InvalidOutput,
     StepNotWaiting,
     invalid_request,
@@ -38,10 +43,75 @@ from framekiln.pipelines.model.endpoint import (
     EndpointAttempt,
     hash_callback_id,
 )
-from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
+from framekiln.pipelines.outputs.validation import OutputForm
+from framekiln.pipelines.schema.field_types import DescribedJson, Text
+from framekiln.pipelines.schema.issues import IssueCode, Location, ValidationIssue, sorted_issues
+from framekiln.pipelines.schema.records import Record, read
 from framekiln.pipelines.stores import attempt as attempt_store
 from framekiln.pipelines.stores import endpoint as endpoint_store
 from framekiln.pipelines.stores import run as run_store
+
+MAX_MESSAGE_CHARS: Final = 1000
+MAX_CODE_CHARS: Final = 64
+CODE: Final = re.compile(r"[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallbackError(Record):
+    """`error` of a callback that failed."""
+
+    message: Annotated[str, Text(maximum=MAX_MESSAGE_CHARS)]
+    code: Annotated[str | None, Text(maximum=MAX_CODE_CHARS, pattern=CODE)] = None
+    retryable: Annotated[bool | None, Strict()] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeartbeatBody(Record):
+    """Says that the endpoint is still at it."""
+
+    status: Literal["heartbeat"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SucceededBody(Record):
+    """Brings an output."""
+
+    status: Literal["succeeded"]
+    output: Annotated[Any, DescribedJson(OutputForm | None)] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailedBody(Record):
+    """Says why there is no output."""
+
+    status: Literal["failed"]
+    error: CallbackError
+
+
+Callback = HeartbeatBody | SucceededBody | FailedBody
+CallbackBody = Annotated[Callback, Field(discriminator="status")]
+_BODIES: Final[dict[Any, type[Callback]]] = {
+    "heartbeat": HeartbeatBody,
+    "succeeded": SucceededBody,
+    "failed": FailedBody,
+}
+
+
+def read_callback(value: Any) -> Callback:
+    """Return the callback, or raise with all issues of its body."""
+    if not isinstance(value, dict):
+        raise invalid_request([ValidationIssue("", IssueCode.TYPE)])
+    issues: list[ValidationIssue] = []
+    place, status, callback = Location(issues), value.get("status"), None
+    kind = _BODIES.get(status) if isinstance(status, str) else None
+    if kind is not None:
+        callback = read(kind, value, place)
+    else:
+        absent = IssueCode.REQUIRED if "status" not in value else IssueCode.UNKNOWN_VALUE
+        (place / "status").report(absent)
+    if callback is None:
+        raise invalid_request(sorted_issues(issues))
+    return callback
 
 
 class EndpointCallbacks:
@@ -68,7 +138,7 @@ class EndpointCallbacks:
 
         An invalid output ends the step, and the response names its issues.
         """
-        if isinstance(callback, Heartbeat):
+        if isinstance(callback, HeartbeatBody):
             return await self._record(attempt, None)
         result = await self._result_of(attempt, callback)
         await self._record(attempt, result)
@@ -89,12 +159,15 @@ class EndpointCallbacks:
         raise _refusal(result)
 
     async def _result_of(
-        self, attempt: EndpointAttempt, callback: UncheckedOutput | AttemptFailed
+        self, attempt: EndpointAttempt, callback: SucceededBody | FailedBody
     ) -> FinalResult:
-        if isinstance(callback, AttemptFailed):
-            return callback
+        if isinstance(callback, FailedBody):
+            error = callback.error
+            failure = Failure(error.code or EndpointFailed.code, error.message)
+            return AttemptFailed(failure, bool(error.retryable))
+        output = {} if callback.output is None else callback.output
         rules = OutputRules(attempt.window, await self._track_ids(attempt))
-        return await asyncio.to_thread(lambda: result_of_output(callback.value, rules))
+        return await asyncio.to_thread(result_of_output, output, rules)
 
     async def _track_ids(self, attempt: EndpointAttempt) -> list[int] | None:
         async with self._database.connection() as connection:

@@ -1,15 +1,24 @@
 """Bodies of callbacks."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from framekiln.jobs.failures import Failure
 from framekiln.kit.errors import InvalidInput
-from framekiln.pipelines.endpoints.attempt_result import AttemptFailed
-from framekiln.pipelines.endpoints.callback_body import Heartbeat, UncheckedOutput, read_callback
+from framekiln.pipelines.endpoints.callbacks import (
+    CallbackError,
+    FailedBody,
+    HeartbeatBody,
+    SucceededBody,
+    read_callback,
+)
 
 pytestmark = pytest.mark.spec("4.7", "8")
+
+
+SUCCEEDED = SucceededBody(status="succeeded")
+FAILED = FailedBody(status="failed", error=CallbackError(message="m"))
 
 
 def failed(**error: Any) -> dict[str, Any]:
@@ -19,18 +28,18 @@ def failed(**error: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("body", "callback"),
     [
-        ({"status": "heartbeat"}, Heartbeat()),
-        ({"status": "succeeded"}, UncheckedOutput({})),
-        ({"status": "succeeded", "output": None}, UncheckedOutput({})),
-        ({"status": "succeeded", "output": [1]}, UncheckedOutput([1])),
-        (failed(message="m"), AttemptFailed(Failure("endpoint_failed", "m"))),
-        (
-            failed(message="m", code=None, retryable=None),
-            AttemptFailed(Failure("endpoint_failed", "m")),
-        ),
+        ({"status": "heartbeat"}, HeartbeatBody(status="heartbeat")),
+        ({"status": "succeeded"}, SUCCEEDED),
+        ({"status": "succeeded", "output": None}, SUCCEEDED),
+        ({"status": "succeeded", "output": [1]}, replace(SUCCEEDED, output=[1])),
+        (failed(message="m"), FAILED),
+        (failed(message="m", code=None, retryable=None), FAILED),
         (
             failed(message="x" * 1000, code="a" + "_9" * 31 + "z", retryable=True),
-            AttemptFailed(Failure("a" + "_9" * 31 + "z", "x" * 1000), True),
+            FailedBody(
+                status="failed",
+                error=CallbackError(message="x" * 1000, code="a" + "_9" * 31 + "z", retryable=True),
+            ),
         ),
     ],
 )
