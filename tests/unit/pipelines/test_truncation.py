@@ -12,8 +12,8 @@ from framekiln.pipelines.outputs.model import (
     Annotation,
     StepOutput,
 )
-from framekiln.pipelines.outputs.truncation import fit_transcript
 from framekiln.pipelines.outputs.validation import check_output
+from framekiln.pipelines.steps.transcribe import fit_transcript
 
 METADATA: dict[str, Any] = {"word_count": 7}
 

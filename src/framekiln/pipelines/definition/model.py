@@ -1,12 +1,20 @@
 """A definition: the steps of one pipeline version. Made by `validation` alone, so always valid."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated, Final
 
 from framekiln.pipelines.definition import graph
 from framekiln.pipelines.definition.predicate import Predicate
+from framekiln.pipelines.schema.field_types import Text
 from framekiln.pipelines.schema.records import Record
+
+NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+StepName = Annotated[str, Text(pattern=NAME)]
+"""A step key or a namespace."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_type_hin
 
 from pydantic import Field
 
+from framekiln.pipelines.definition.model import NAME
 from framekiln.pipelines.definition.predicate import (
     AllOf,
     AnyOf,
@@ -30,10 +31,8 @@ from framekiln.pipelines.schema.field_types import (
     NumberBetween,
     Text,
 )
-from framekiln.pipelines.schema.issues import IssueCode
-from framekiln.pipelines.schema.names import NAME
+from framekiln.pipelines.schema.issues import IssueCode, issue_error
 from framekiln.pipelines.schema.records import Record, adapter_of
-from framekiln.pipelines.schema.validation_errors import issue_error
 
 MAX_LEVELS: Final = 4
 MAX_PARTS: Final = 16

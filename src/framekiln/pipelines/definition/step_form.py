@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import Field, PlainValidator, ValidationInfo
 
-from framekiln.pipelines.definition.model import Segmentation, StepSettings
+from framekiln.pipelines.definition.model import Segmentation, StepName, StepSettings
 from framekiln.pipelines.definition.predicate_form import PredicateContext, PredicateField
 from framekiln.pipelines.definition.step_rules import StepRules
 from framekiln.pipelines.schema.field_types import (
@@ -18,10 +18,8 @@ from framekiln.pipelines.schema.field_types import (
     NotAllowed,
     SortedSet,
 )
-from framekiln.pipelines.schema.issues import IssueCode, Location
-from framekiln.pipelines.schema.names import StepName
+from framekiln.pipelines.schema.issues import InnerIssues, IssueCode, Location, issue_error
 from framekiln.pipelines.schema.records import Record, read
-from framekiln.pipelines.schema.validation_errors import InnerIssues, issue_error
 
 MAX_NEEDS: Final = 16
 MIN_WINDOW_MS: Final = 1000

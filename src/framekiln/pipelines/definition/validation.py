@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Union, cast
 from pydantic import Field
 
 from framekiln.pipelines.definition import graph
-from framekiln.pipelines.definition.model import Definition, Step
+from framekiln.pipelines.definition.model import NAME, Definition, Step, StepName
 from framekiln.pipelines.definition.step_form import (
     MAX_NEEDS,
     StepContext,
@@ -23,10 +23,15 @@ from framekiln.pipelines.definition.step_form import (
 )
 from framekiln.pipelines.definition.step_rules import StepRules, TypedGraph
 from framekiln.pipelines.schema.field_types import Check, JsonType
-from framekiln.pipelines.schema.issues import IssueCode, Location, ValidationIssue, sorted_issues
-from framekiln.pipelines.schema.names import NAME, StepName
+from framekiln.pipelines.schema.issues import (
+    InnerIssues,
+    IssueCode,
+    Location,
+    ValidationIssue,
+    issue_error,
+    sorted_issues,
+)
 from framekiln.pipelines.schema.records import Record, read
-from framekiln.pipelines.schema.validation_errors import InnerIssues, issue_error
 
 MAX_STEPS: Final = 64
 MAX_VALUES: Final = 5000

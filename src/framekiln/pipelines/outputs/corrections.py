@@ -6,14 +6,15 @@ from typing import Annotated, Any
 
 from framekiln.pipelines.outputs.model import (
     MAX_ANNOTATIONS,
+    MAX_KINDS,
     MAX_OUTPUT_BYTES,
     Annotation,
+    AnnotationKind,
     StepOutput,
 )
 from framekiln.pipelines.outputs.validation import CheckedAnnotation
 from framekiln.pipelines.schema.field_types import ListOf, SortedSet
 from framekiln.pipelines.schema.issues import IssueCode, Location, ValidationIssue, sorted_issues
-from framekiln.pipelines.schema.names import MAX_KINDS, AnnotationKind
 from framekiln.pipelines.schema.records import Record, read
 
 

@@ -18,11 +18,13 @@ from framekiln.pipelines.schema.field_types import (
     NumberBetween,
     Text,
 )
-from framekiln.pipelines.schema.names import AnnotationKind
 from framekiln.pipelines.schema.records import OpenRecord, as_json
 
 MAX_ANNOTATIONS = 10_000
 MAX_OUTPUT_BYTES = 1024 * 1024
+
+AnnotationKind = Annotated[str, Text(maximum=128)]
+MAX_KINDS = 32
 
 _TimeMs = Annotated[Number, NumberBetween(minimum=0)]
 _Fraction = Annotated[Number, NumberBetween(0, 1)]

@@ -21,9 +21,15 @@ from framekiln.pipelines.outputs.model import (
     split_fields,
 )
 from framekiln.pipelines.schema.field_types import JsonObject, ListOf
-from framekiln.pipelines.schema.issues import IssueCode, Location, ValidationIssue, sorted_issues
+from framekiln.pipelines.schema.issues import (
+    InnerIssues,
+    IssueCode,
+    Location,
+    ValidationIssue,
+    issue_error,
+    sorted_issues,
+)
 from framekiln.pipelines.schema.records import OpenRecord, read
-from framekiln.pipelines.schema.validation_errors import InnerIssues, issue_error
 
 METADATA: Final = JsonObject(max_levels=32)
 """What may stand in metadata, and in fields of annotations that are not ours."""

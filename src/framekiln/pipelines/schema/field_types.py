@@ -18,8 +18,7 @@ from pydantic_core import CoreSchema, PydanticOmit, core_schema
 
 from framekiln.kit.blank_text import is_blank
 from framekiln.kit.ids import parse_uuid
-from framekiln.pipelines.schema.issues import IssueCode, Location
-from framekiln.pipelines.schema.validation_errors import InnerIssues, issue_error
+from framekiln.pipelines.schema.issues import InnerIssues, IssueCode, Location, issue_error
 
 Number = int | float
 Check = Callable[[Any], Any]

@@ -17,8 +17,7 @@ from uuid import UUID
 from pydantic import ConfigDict, GetCoreSchemaHandler, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
-from framekiln.pipelines.schema.issues import MAX_NAME_CHARS, Location, path_segment
-from framekiln.pipelines.schema.validation_errors import issues_of
+from framekiln.pipelines.schema.issues import MAX_NAME_CHARS, Location, issues_of, path_segment
 
 T = TypeVar("T")
 

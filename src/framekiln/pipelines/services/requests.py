@@ -20,9 +20,15 @@ from framekiln.pipelines.schema.field_types import (
     ListOf,
     Text,
 )
-from framekiln.pipelines.schema.issues import IssueCode, Location, ValidationIssue, sorted_issues
+from framekiln.pipelines.schema.issues import (
+    InnerIssues,
+    IssueCode,
+    Location,
+    ValidationIssue,
+    issue_error,
+    sorted_issues,
+)
 from framekiln.pipelines.schema.records import Record, as_json, read
-from framekiln.pipelines.schema.validation_errors import InnerIssues, issue_error
 
 RequestT = TypeVar("RequestT", bound="RequestRecord")
 

@@ -17,9 +17,8 @@ from framekiln.pipelines.definition.model import Step, StepSettings
 from framekiln.pipelines.definition.step_rules import DefinitionWarning, TypedGraph
 from framekiln.pipelines.errors import RedactionFailed
 from framekiln.pipelines.execution.step_type import RetryLater, StepServices, StepType, StepWork
-from framekiln.pipelines.outputs.model import Annotation, StepOutput
+from framekiln.pipelines.outputs.model import MAX_KINDS, Annotation, AnnotationKind, StepOutput
 from framekiln.pipelines.schema.field_types import SortedSet
-from framekiln.pipelines.schema.names import MAX_KINDS, AnnotationKind
 from framekiln.pipelines.schema.records import as_json
 from framekiln.quotas.model import QuotaExceeded
 from framekiln.renders.errors import RenderNotFound

@@ -5,9 +5,11 @@ window takes its part of it. Only a window of a file that still arrives is liste
 """
 
 import asyncio
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from framekiln.db.pool import Database
@@ -15,6 +17,7 @@ from framekiln.files.model import FileStatus
 from framekiln.identity.lookup import find_initiator
 from framekiln.identity.model import Caller
 from framekiln.jobs.failures import Failure
+from framekiln.kit.canonical_json import canonical_json
 from framekiln.kit.confined.job_folders import open_job_folders
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
@@ -28,9 +31,14 @@ from framekiln.pipelines.execution.step_media import StepMedia
 from framekiln.pipelines.execution.step_type import RetryLater, StepServices, StepType, StepWork
 from framekiln.pipelines.jobs import LIGHT_STEPS_QUEUE, STEPS_QUEUE
 from framekiln.pipelines.model.run import Run
-from framekiln.pipelines.outputs.model import Annotation, StepOutput
-from framekiln.pipelines.outputs.truncation import fit_transcript
+from framekiln.pipelines.outputs.model import (
+    MAX_ANNOTATIONS,
+    MAX_OUTPUT_BYTES,
+    Annotation,
+    StepOutput,
+)
 from framekiln.pipelines.scheduling.run_state import MediaState
+from framekiln.pipelines.schema.records import as_json
 from framekiln.speech.model import Transcript, join_slices
 from framekiln.transcripts.errors import NoAudioTrack
 from framekiln.transcripts.model import Transcription, TranscriptionRequest, TranscriptionStatus
@@ -205,3 +213,36 @@ def _annotation(
         text=text,
         confidence=None if probability is None else round(max(0.0, min(1.0, probability)), 4),
     )
+
+
+def fit_transcript(
+    metadata: dict[str, Any], *, segments: Iterable[Annotation], words: Iterable[Annotation]
+) -> StepOutput:
+    """Return an output within the limits (spec 2.11); metadata says whether it is `truncated`.
+
+    Segments are kept in time order as far as they fit. Words are kept only if all of them fit
+    beside all segments: half of them would look like the whole.
+    """
+    in_time, all_words = _in_time_order(segments), _in_time_order(words)
+    whole = StepOutput({**metadata, "truncated": False}, (*in_time, *all_words))
+    if _count_fitting(whole) == len(whole.annotations):
+        return whole
+    without_words = StepOutput({**metadata, "truncated": True}, in_time)
+    return StepOutput(without_words.metadata, in_time[: _count_fitting(without_words)])
+
+
+def _in_time_order(annotations: Iterable[Annotation]) -> tuple[Annotation, ...]:
+    return tuple(sorted(annotations, key=lambda each: (each.start_ms, each.end_ms)))
+
+
+def _count_fitting(output: StepOutput) -> int:
+    """Return how many annotations, from the first on, stay within the limits."""
+    room_bytes = MAX_OUTPUT_BYTES - StepOutput(output.metadata).size_bytes
+    sizes_bytes = _sizes_bytes(output.annotations[:MAX_ANNOTATIONS])
+    return sum(1 for _ in takewhile(lambda used: used <= room_bytes, accumulate(sizes_bytes)))
+
+
+def _sizes_bytes(annotations: Sequence[Annotation]) -> Iterable[int]:
+    for index, annotation in enumerate(annotations):
+        # Each but the first has a comma before it.
+        yield len(canonical_json(as_json(annotation))) + (index > 0)
