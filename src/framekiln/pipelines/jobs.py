@@ -18,12 +18,12 @@ SEND_ATTEMPT: Final = "pipeline.send"
 ENDPOINTS_QUEUE: Final = "endpoints"
 
 
-def step_job(name: UnitKey, organization_id: OrganizationId, queue: str) -> NewJob:
+def step_job(unit_key: UnitKey, organization_id: OrganizationId, queue: str) -> NewJob:
     """Return the job that does a step, or one window of it; its type says where."""
     args = {
-        "run_id": str(name.run_id),
-        "step_key": name.step_key,
-        "window": name.window_number,
+        "run_id": str(unit_key.run_id),
+        "step_key": unit_key.step_key,
+        "window": unit_key.window_number,
         "organization_id": str(organization_id),
     }
     return NewJob(kind=RUN_STEP, args=args, queue=queue)

@@ -37,7 +37,7 @@ from framekiln.pipelines.stores import change as change_store
 from framekiln.pipelines.stores import endpoint as endpoint_store
 from framekiln.pipelines.stores import pipeline as pipeline_store
 from framekiln.pipelines.stores import run as run_store
-from framekiln.pipelines.stores import step_run as unit_store
+from framekiln.pipelines.stores import unit as unit_store
 from framekiln.webhooks.outbox import Outbox
 
 _MAX_CACHED: Final = 256

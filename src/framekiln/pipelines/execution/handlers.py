@@ -45,11 +45,15 @@ class RunStep:
 
     async def __call__(self, job: JobContext) -> None:
         """Do a unit, unless it has ended or another job has it."""
-        name = unit_key_of(job.args)
-        work = await retry_while_database_down(lambda: self.worker.take(name, job_id=job.job_id))
+        unit_key = unit_key_of(job.args)
+        work = await retry_while_database_down(
+            lambda: self.worker.take(unit_key, job_id=job.job_id)
+        )
         if work is None:
             return
-        with structlog.contextvars.bound_contextvars(run_id=str(name.run_id), step=name.step_key):
+        with structlog.contextvars.bound_contextvars(
+            run_id=str(unit_key.run_id), step=unit_key.step_key
+        ):
             try:
                 result = await self._run(work)
             except UnitLost:

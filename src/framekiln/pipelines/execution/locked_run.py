@@ -70,27 +70,29 @@ class LockedRun:
         """The connection whose transaction locks the run's row."""
         return self.context.connection
 
-    def find_unit(self, name: UnitKey) -> WorkUnit | None:
+    def find_unit(self, unit_key: UnitKey) -> WorkUnit | None:
         """Return a unit; windows below the watermark have ended and are not loaded."""
-        step = self.steps.get(name.step_key)
-        if step is None or name.window_number is None:
+        step = self.steps.get(unit_key.step_key)
+        if step is None or unit_key.window_number is None:
             return step
-        return step.find_window(name.window_number)
+        return step.find_window(unit_key.window_number)
 
-    def set_unit(self, name: UnitKey, unit: WorkUnit) -> None:
+    def set_unit(self, unit_key: UnitKey, unit: WorkUnit) -> None:
         """Replace a unit; a new status sets the fields and times that it implies."""
         if isinstance(unit, StepRun):
             self._set_step(self._with_final_watermark(unit))
             return
-        step = self.steps[name.step_key]
+        step = self.steps[unit_key.step_key]
         windows = (unit if each.window == unit.window else each for each in step.windows)
         self._set_step(replace(step, windows=tuple(windows)))
 
-    def end_unit(self, name: UnitKey, status: StepStatus, failure: Failure | None = None) -> None:
+    def end_unit(
+        self, unit_key: UnitKey, status: StepStatus, failure: Failure | None = None
+    ) -> None:
         """End a unit as a worker, a predicate, a person or a deadline decided."""
-        unit = self.find_unit(name)
+        unit = self.find_unit(unit_key)
         assert unit is not None, "only a loaded unit can end"
-        self.set_unit(name, replace(unit, status=status, failure=failure))
+        self.set_unit(unit_key, replace(unit, status=status, failure=failure))
 
     def unit_key(self, work: WorkItem) -> UnitKey:
         """Return the unit that the scheduler means."""

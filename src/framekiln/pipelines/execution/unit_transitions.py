@@ -31,10 +31,10 @@ def is_current(locked: LockedRun, taken: TakenUnit) -> bool:
 
 
 def take(
-    locked: LockedRun, name: UnitKey, *, job_id: int, deadline_at: datetime
+    locked: LockedRun, unit_key: UnitKey, *, job_id: int, deadline_at: datetime
 ) -> TakenUnit | None:
     """Give a unit to a job; None if there is nothing to do for it."""
-    unit = locked.find_unit(name)
+    unit = locked.find_unit(unit_key)
     if unit is None or locked.run.status.is_terminal or not _may_take(locked, unit, job_id):
         return None
     is_new = unit.status is StepStatus.READY
@@ -49,11 +49,11 @@ def take(
         note=None if is_new else unit.note,
         failure=None,
     )
-    locked.set_unit(name, unit)
+    locked.set_unit(unit_key, unit)
     if unit.takes > MAX_TAKES:
-        locked.end_unit(name, StepStatus.FAILED, _KILLS_WORKERS)
+        locked.end_unit(unit_key, StepStatus.FAILED, _KILLS_WORKERS)
         return None
-    return _start_attempt(locked, name, unit, deadline_at)
+    return _start_attempt(locked, unit_key, unit, deadline_at)
 
 
 def start_without_worker(
@@ -146,13 +146,13 @@ def save_note(locked: LockedRun, taken: TakenUnit, note: Mapping[str, Any]) -> b
     return True
 
 
-def mark_queued(locked: LockedRun, name: UnitKey) -> bool:
+def mark_queued(locked: LockedRun, unit_key: UnitKey) -> bool:
     """Record that a due unit is queued; False if it is not due."""
-    unit = locked.find_unit(name)
+    unit = locked.find_unit(unit_key)
     is_open = unit is not None and unit.status in (StepStatus.READY, StepStatus.RUNNING)
     if unit is None or not is_open or unit.due_at is None or unit.due_at > locked.context.now:
         return False
-    locked.set_unit(name, replace(unit, due_at=None))
+    locked.set_unit(unit_key, replace(unit, due_at=None))
     return True
 
 
@@ -171,9 +171,9 @@ def _may_take(locked: LockedRun, unit: WorkUnit, job_id: int) -> bool:
 
 
 def _start_attempt(
-    locked: LockedRun, name: UnitKey, unit: WorkUnit, deadline_at: datetime
+    locked: LockedRun, unit_key: UnitKey, unit: WorkUnit, deadline_at: datetime
 ) -> TakenUnit:
-    step = replace(locked.steps[name.step_key], deadline_at=deadline_at)
+    step = replace(locked.steps[unit_key.step_key], deadline_at=deadline_at)
     window = None
     if isinstance(unit, WindowRun):
         window = unit.window
@@ -181,5 +181,5 @@ def _start_attempt(
         step = replace(step, attempts=replace(step.attempts, made=made))
     locked.steps[step.key] = step
     return TakenUnit(
-        key=name, window=window, attempt=unit.attempts.made, fence=unit.fence, note=unit.note
+        key=unit_key, window=window, attempt=unit.attempts.made, fence=unit.fence, note=unit.note
     )

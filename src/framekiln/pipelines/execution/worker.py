@@ -23,7 +23,7 @@ from framekiln.pipelines.execution.step_type import StepWork
 from framekiln.pipelines.jobs import step_job
 from framekiln.pipelines.model.run import TakenUnit, UnitKey
 from framekiln.pipelines.outputs.model import StepOutput
-from framekiln.pipelines.stores import step_run as unit_store
+from framekiln.pipelines.stores import unit as unit_store
 
 ATTEMPT_TIMEOUT: Final = timedelta(hours=12)
 """Limit of one attempt: long enough to transcribe hours of speech on a small machine."""
@@ -39,13 +39,13 @@ class RunWorker:
         self._step_types = coordinator.step_types
         self._clock = clock
 
-    async def take(self, name: UnitKey, *, job_id: int) -> StepWork | None:
+    async def take(self, unit_key: UnitKey, *, job_id: int) -> StepWork | None:
         """Take a unit; None if there is nothing to do for this job."""
-        async with self._coordinator.lock_run(name.run_id) as locked:
+        async with self._coordinator.lock_run(unit_key.run_id) as locked:
             if locked is None:
                 return None
             deadline_at = locked.context.now + ATTEMPT_TIMEOUT
-            taken = unit_transitions.take(locked, name, job_id=job_id, deadline_at=deadline_at)
+            taken = unit_transitions.take(locked, unit_key, job_id=job_id, deadline_at=deadline_at)
             run, file, definition = locked.run, locked.context.file, locked.context.definition
             if taken is not None and file is None:
                 # No other job would end a unit that began before its file was deleted.
@@ -54,7 +54,7 @@ class RunWorker:
             return None
         async with self._database.connection() as connection:
             inputs = await read_inputs(
-                connection, run.id, definition, key=name.step_key, window=taken.window
+                connection, run.id, definition, key=unit_key.step_key, window=taken.window
             )
         types = {key: self._step_types[step.type] for key, step in definition.steps.items()}
         return StepWork(
@@ -115,13 +115,13 @@ class RunWorker:
         async with self._database.connection() as connection:
             due = await unit_store.list_due(connection, now=self._clock.now(), limit=_MAX_DUE)
         queued = 0
-        for name in due:
-            async with self._coordinator.lock_run(name.run_id) as locked:
+        for unit_key in due:
+            async with self._coordinator.lock_run(unit_key.run_id) as locked:
                 # Another worker may have queued it.
-                if locked is not None and unit_transitions.mark_queued(locked, name):
-                    kind = locked.context.definition.steps[name.step_key].type
+                if locked is not None and unit_transitions.mark_queued(locked, unit_key):
+                    kind = locked.context.definition.steps[unit_key.step_key].type
                     queue = self._step_types[kind].queue(locked.context.media)
-                    locked.jobs.append(step_job(name, locked.run.organization_id, queue))
+                    locked.jobs.append(step_job(unit_key, locked.run.organization_id, queue))
                     queued += 1
         return queued
 

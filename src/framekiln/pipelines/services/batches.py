@@ -20,7 +20,7 @@ from framekiln.pipelines.services.runs import lock_files, new_steps
 from framekiln.pipelines.stores import batch as batch_store
 from framekiln.pipelines.stores import change as change_store
 from framekiln.pipelines.stores import run as run_store
-from framekiln.pipelines.stores import step_run as unit_store
+from framekiln.pipelines.stores import unit as unit_store
 from framekiln.pipelines.stores.batch import LockedBatch, NewBatch
 from framekiln.pipelines.stores.run import NewRun
 from framekiln.webhooks.outbox import Outbox

@@ -12,7 +12,7 @@ from framekiln.pipelines.model.pipeline import RunId, StepRunId
 from framekiln.pipelines.model.run import LatestOutput, StoredOutput
 from framekiln.pipelines.services.runs import find_run
 from framekiln.pipelines.stores import output as output_store
-from framekiln.pipelines.stores import step_run as unit_store
+from framekiln.pipelines.stores import unit as unit_store
 
 MAX_PAGE_BYTES: Final = 8 << 20
 """Limit of a page, whatever number of outputs was requested."""

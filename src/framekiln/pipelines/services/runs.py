@@ -29,7 +29,7 @@ from framekiln.pipelines.services.requests import RunRequest
 from framekiln.pipelines.stores import attempt as attempt_store
 from framekiln.pipelines.stores import change as change_store
 from framekiln.pipelines.stores import run as run_store
-from framekiln.pipelines.stores import step_run as unit_store
+from framekiln.pipelines.stores import unit as unit_store
 from framekiln.pipelines.stores.run import NewRun
 from framekiln.quotas.model import Quota
 from framekiln.quotas.service import Quotas
