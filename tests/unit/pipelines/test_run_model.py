@@ -3,13 +3,14 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import new_uuid
 from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.model.pipeline import StepRunId
-from framekiln.pipelines.model.run import StepRun, WindowRun
-from framekiln.pipelines.scheduling.attempts import AttemptCount
+from framekiln.pipelines.model.run import AttemptCount, StepRun, WindowRun, backoff_s
 from framekiln.pipelines.scheduling.run_state import MediaState, RunState
 from framekiln.pipelines.scheduling.scheduler import advance, retry, with_windows
 from framekiln.pipelines.scheduling.status import RunStatus, StepStatus
@@ -89,3 +90,35 @@ def test_a_segment_step_fails_with_the_failure_of_its_first_failed_window() -> N
     )
     step = replace(new_step("s"), windows=windows, status=StepStatus.FAILED)
     assert step.entered(NOW).failure == FAILURE
+
+
+def test_three_attempts_with_growing_pauses() -> None:
+    attempts = AttemptCount()
+    delays: list[int | None] = []
+    while len(delays) < 5 and None not in delays:
+        attempts = attempts.incremented()
+        delays.append(attempts.delay_s(is_retryable=True))
+    assert delays == [10, 20, None]
+
+
+def test_errors_that_are_not_retryable_end_the_step() -> None:
+    assert AttemptCount(made=1).delay_s(is_retryable=False) is None
+
+
+@pytest.mark.parametrize(("asked_s", "waited_s"), [(0, 10), (5, 10), (60, 60), (99_999, 3600)])
+def test_retry_after_may_prolong_the_pause(asked_s: int, waited_s: int) -> None:
+    assert AttemptCount(made=1).delay_s(is_retryable=True, retry_after_s=asked_s) == waited_s
+
+
+def test_a_pause_is_at_most_ten_minutes() -> None:
+    assert [backoff_s(failures) for failures in range(1, 10)] == [
+        *(10, 20, 40, 80, 160, 320),
+        *(600, 600, 600),
+    ]
+
+
+def test_a_retried_run_continues_the_attempt_count() -> None:
+    attempts = AttemptCount(made=3).after_retry().incremented()
+    assert attempts == AttemptCount(made=4, made_before=3)
+    assert attempts.delay_s(is_retryable=True) == 10
+    assert attempts.incremented().incremented().delay_s(is_retryable=True) is None

@@ -20,9 +20,9 @@ from framekiln.kit.json_scan import scan_json
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.errors import EndpointRefused, EndpointUnavailable, InvalidOutput
 from framekiln.pipelines.model.endpoint import EndpointAttempt
+from framekiln.pipelines.model.run import MAX_RETRY_AFTER_S
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.outputs.validation import check_output
-from framekiln.pipelines.scheduling.attempts import MAX_RETRY_AFTER_S
 from framekiln.pipelines.schema.issues import ISSUE_WORDS, IssueCode, ValidationIssue
 
 MAX_RESPONSE_BYTES: Final = 4 << 20

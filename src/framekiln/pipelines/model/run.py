@@ -3,16 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.model.pipeline import BatchId, PipelineId, RunId, StepRunId
-from framekiln.pipelines.scheduling.attempts import AttemptCount
 from framekiln.pipelines.scheduling.run_state import StepState, WindowState
 from framekiln.pipelines.scheduling.status import RunStatus, StepStatus
+
+MAX_ATTEMPTS: Final = 3
+FIRST_DELAY_S: Final = 10
+MAX_DELAY_S: Final = 600
+MAX_RETRY_AFTER_S: Final = 3600
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +42,42 @@ class Run:
     created_at: datetime
     started_at: datetime | None
     completed_at: datetime | None
+
+
+def backoff_s(failures: int) -> int:
+    """Return the delay after this many failed attempts; it doubles each time."""
+    return min(FIRST_DELAY_S << (failures - 1), MAX_DELAY_S)
+
+
+@dataclass(frozen=True)
+class AttemptCount:
+    """The attempts of a step or window, and the delays between them.
+
+    Attempts are numbered from 1, also across retries of the run: the number is part of the
+    idempotency key that an endpoint gets, so none is used twice.
+    """
+
+    made: int = 0
+    made_before: int = 0
+    """Those before the last retry of the run."""
+
+    def incremented(self) -> "AttemptCount":
+        """Return the attempts with one more."""
+        return replace(self, made=self.made + 1)
+
+    def after_retry(self) -> "AttemptCount":
+        """Return the attempts after a retry of the run, which allows as many again."""
+        return replace(self, made_before=self.made)
+
+    def delay_s(self, *, is_retryable: bool, retry_after_s: int = 0) -> int | None:
+        """Return the delay after a failed attempt; None if the step has failed.
+
+        `retry_after_s` is the delay that the endpoint requested.
+        """
+        failures = self.made - self.made_before
+        if not is_retryable or failures >= MAX_ATTEMPTS:
+            return None
+        return max(backoff_s(failures), min(retry_after_s, MAX_RETRY_AFTER_S))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,7 @@ from framekiln.db.pool import Connection
 from framekiln.jobs.failures import Failure
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.model.pipeline import RunId, StepRunId
-from framekiln.pipelines.model.run import StepRun, UnitKey, WindowRun, WorkUnit
-from framekiln.pipelines.scheduling.attempts import AttemptCount
+from framekiln.pipelines.model.run import AttemptCount, StepRun, UnitKey, WindowRun, WorkUnit
 from framekiln.pipelines.scheduling.status import StepStatus
 
 Row = dict[str, Any]
