@@ -15,7 +15,6 @@ from framekiln.pipelines.definition.validation import definition_form
 from framekiln.pipelines.endpoints.callbacks import EndpointCallbacks
 from framekiln.pipelines.endpoints.worker import AttemptWorker
 from framekiln.pipelines.execution.coordinator import RunCoordinator
-from framekiln.pipelines.execution.media_boundaries import MediaBoundaryReader
 from framekiln.pipelines.execution.step_type import StepTypes
 from framekiln.pipelines.execution.worker import RunWorker
 from framekiln.pipelines.schema.records import adapter_of
@@ -78,7 +77,7 @@ class PipelineServices:
             database,
             step_types=step_types,
             jobs=dependencies.jobs,
-            boundary_reader=MediaBoundaryReader(database, blobs=dependencies.blobs),
+            blobs=dependencies.blobs,
             outbox=dependencies.outbox,
             clock=clock,
         )

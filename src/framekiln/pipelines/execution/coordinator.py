@@ -8,6 +8,7 @@ are idempotent.
 Definitions of versions are read once (`VersionCache`): a version never changes.
 """
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
@@ -17,7 +18,7 @@ from typing import Final
 
 from framekiln.db.pool import Connection, Database
 from framekiln.files.lookup import find_file
-from framekiln.files.model import File
+from framekiln.files.model import File, FileStatus
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.pipelines.definition import normal_form
@@ -25,7 +26,11 @@ from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.execution import events
 from framekiln.pipelines.execution.endpoint_slots import admit_attempts
 from framekiln.pipelines.execution.locked_run import LockedRun, RunContext
-from framekiln.pipelines.execution.media_boundaries import MediaBoundaries, MediaBoundaryReader
+from framekiln.pipelines.execution.media_boundaries import (
+    MediaBoundaries,
+    boundaries_of_index,
+    boundaries_of_stream,
+)
 from framekiln.pipelines.execution.step_type import StepType, StepTypes
 from framekiln.pipelines.model.endpoint import archived_failure
 from framekiln.pipelines.model.pipeline import PipelineId, RunId
@@ -38,6 +43,7 @@ from framekiln.pipelines.stores import endpoint as endpoint_store
 from framekiln.pipelines.stores import pipeline as pipeline_store
 from framekiln.pipelines.stores import run as run_store
 from framekiln.pipelines.stores import unit as unit_store
+from framekiln.storage.blob_store import BlobStore
 from framekiln.webhooks.outbox import Outbox
 
 _MAX_CACHED: Final = 256
@@ -86,13 +92,13 @@ class RunCoordinator:
         *,
         step_types: StepTypes,
         jobs: JobQueue,
-        boundary_reader: MediaBoundaryReader,
+        blobs: BlobStore,
         outbox: Outbox,
         clock: Clock,
     ) -> None:
         self._database = database
         self._jobs = jobs
-        self._boundary_reader = boundary_reader
+        self._blobs = blobs
         self._outbox = outbox
         self._clock = clock
         self.step_types = step_types
@@ -142,7 +148,13 @@ class RunCoordinator:
             if not version.definition.has_segments:
                 return None
             file = await find_file(connection, run.organization_id, run.file_id)
-        return None if file is None else await self._boundary_reader.read(file)
+            if file is None:
+                return None
+            boundaries = await boundaries_of_stream(connection, file)
+        if boundaries is not None or file.status is not FileStatus.READY:
+            return boundaries
+        index = await self._blobs.get(file.index_key)
+        return await asyncio.to_thread(boundaries_of_index, index)
 
     async def _load(self, connection: Connection, run: Run) -> LockedRun:
         version = await self.versions.get(connection, run.pipeline_id, run.pipeline_version)

@@ -7,7 +7,6 @@ Until a streamed upload is sealed, only the start times of fragments count, and 
 tracks have arrived. So a boundary never changes, whatever arrives later.
 """
 
-import asyncio
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,10 +15,9 @@ from itertools import chain
 from math import inf
 from typing import Any, Final
 
-from framekiln.db.pool import Connection, Database
+from framekiln.db.pool import Connection
 from framekiln.files.lookup import list_stream_fragments, list_stream_tracks
 from framekiln.files.model import SCRUB_TRACK, File, FileStatus
-from framekiln.storage.blob_store import BlobStore
 
 _SEALED: Final = (FileStatus.PROCESSING, FileStatus.READY)
 
@@ -32,24 +30,8 @@ class MediaBoundaries:
     is_sealed: bool
 
 
-class MediaBoundaryReader:
-    """Reads the boundaries of files."""
-
-    def __init__(self, database: Database, *, blobs: BlobStore) -> None:
-        self._database = database
-        self._blobs = blobs
-
-    async def read(self, file: File) -> MediaBoundaries | None:
-        """Return the boundaries of a file; None if none is known yet."""
-        async with self._database.connection() as connection:
-            boundaries = await _boundaries_of_stream(connection, file)
-        if boundaries is not None or file.status is not FileStatus.READY:
-            return boundaries
-        index = await self._blobs.get(file.index_key)
-        return await asyncio.to_thread(boundaries_of_index, index)
-
-
-async def _boundaries_of_stream(connection: Connection, file: File) -> MediaBoundaries | None:
+async def boundaries_of_stream(connection: Connection, file: File) -> MediaBoundaries | None:
+    """Return the boundaries of an upload by its fragments; None if it has none."""
     fragments = await list_stream_fragments(connection, file.id)
     tracks = await list_stream_tracks(connection, file.id)
     if not tracks:
