@@ -106,27 +106,24 @@ class RunCoordinator:
 
     async def advance(self, run_id: RunId) -> None:
         """Apply what follows from the current state of a run and its file."""
-        async with self.lock_run(run_id, boundaries=await self.media_boundaries(run_id)):
-            pass
+        # This reads files, so it comes before the lock.
+        boundaries = await self._media_boundaries(run_id)
+        async with self.lock_run(run_id) as locked:
+            if locked is not None:
+                locked.boundaries = boundaries
 
     @asynccontextmanager
-    async def lock_run(
-        self, run_id: RunId, *, boundaries: MediaBoundaries | None = None
-    ) -> AsyncIterator[LockedRun | None]:
+    async def lock_run(self, run_id: RunId) -> AsyncIterator[LockedRun | None]:
         """Lock a run; on exit, write all that follows. Yields None if there is no such run."""
         async with (
             self._database.transaction() as connection,
-            self.lock_run_in(connection, run_id, boundaries=boundaries) as locked,
+            self.lock_run_in(connection, run_id) as locked,
         ):
             yield locked
 
     @asynccontextmanager
     async def lock_run_in(
-        self,
-        connection: Connection,
-        run_id: RunId,
-        *,
-        boundaries: MediaBoundaries | None = None,
+        self, connection: Connection, run_id: RunId
     ) -> AsyncIterator[LockedRun | None]:
         """Lock a run in the caller's transaction; see `lock_run`."""
         run = await run_store.lock(connection, run_id)
@@ -135,11 +132,11 @@ class RunCoordinator:
             return
         locked = await self._load(connection, run)
         yield locked
-        await self._apply_transitions(locked, boundaries)
+        await self._apply_transitions(locked)
         await self._write(locked)
 
-    async def media_boundaries(self, run_id: RunId) -> MediaBoundaries | None:
-        """Return the window boundaries of a run; it reads files, so call it before locking."""
+    async def _media_boundaries(self, run_id: RunId) -> MediaBoundaries | None:
+        """Return the boundaries of a run's windows; None if it has no windows or none is known."""
         async with self._database.connection() as connection:
             run = await run_store.find_by_id(connection, run_id)
             if run is None or run.status.is_terminal:
@@ -173,14 +170,12 @@ class RunCoordinator:
         )
         return LockedRun(context, run, steps)
 
-    async def _apply_transitions(
-        self, locked: LockedRun, boundaries: MediaBoundaries | None
-    ) -> None:
+    async def _apply_transitions(self, locked: LockedRun) -> None:
         """Apply transitions and start their work."""
         await self._fail_archived_endpoints(locked)
         for unit_key in locked.retries:
             await self._type_of(locked, unit_key.step_key).retry(locked, unit_key)
-        definition = locked.context.definition
+        definition, boundaries = locked.context.definition, locked.boundaries
         if boundaries is not None and not locked.run.status.is_terminal:
             state = scheduler.with_windows(
                 definition,

@@ -7,7 +7,7 @@ from typing import Any, Final
 from framekiln.db.pool import Connection
 from framekiln.jobs.failures import Failure
 from framekiln.kit.clock import iso
-from framekiln.pipelines.execution.locked_run import LockedRun
+from framekiln.pipelines.execution.locked_run import LockedRun, PendingEvent
 from framekiln.pipelines.model.pipeline import Batch
 from framekiln.pipelines.model.review import Review, describe_review
 from framekiln.pipelines.model.run import Run, StepRun
@@ -16,8 +16,6 @@ from framekiln.webhooks.model import Event
 from framekiln.webhooks.outbox import Outbox
 
 PROGRESS_INTERVAL: Final = timedelta(seconds=10)
-
-PendingEvent = tuple[str, dict[str, Any]]
 
 _RUN_TOPICS: Final = {
     RunStatus.RUNNING: "pipeline_run.started",

@@ -17,6 +17,7 @@ from framekiln.jobs.model import NewJob
 from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.errors import InputFileFailed
+from framekiln.pipelines.execution.media_boundaries import MediaBoundaries
 from framekiln.pipelines.model.pipeline import EndpointId, ReviewId
 from framekiln.pipelines.model.run import Run, StepRun, UnitKey, WindowRun, WorkUnit
 from framekiln.pipelines.outputs.model import StepOutput
@@ -30,6 +31,9 @@ from framekiln.pipelines.scheduling.status import (
 )
 from framekiln.pipelines.stores import output as output_store
 from framekiln.pipelines.stores.output import NewOutput
+
+PendingEvent = tuple[str, dict[str, Any]]
+"""Topic and data."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class LockedRun:
         """The run directly after its retry, if it was retried under this lock."""
         self.steps_before = {key: steps[key] for key in context.definition.steps}
         self.steps = dict(self.steps_before)
+        self.boundaries: MediaBoundaries | None = None
+        """Where windows may begin and end, if that was read for this lock."""
         self.retries: list[UnitKey] = []
         """Units that get another attempt at their `due_at`."""
         self.jobs: list[NewJob] = []
@@ -62,8 +68,8 @@ class LockedRun:
         """Review tasks opened under this lock, by step."""
         self.endpoint_ids: set[EndpointId] = set()
         """Endpoints where slots may be free or wanted: they are given when the run is written."""
-        self.extra_events: list[tuple[str, dict[str, Any]]] = []
-        """Events beyond those that follow from status changes: topic and data."""
+        self.extra_events: list[PendingEvent] = []
+        """Events beyond those that follow from status changes."""
 
     @property
     def connection(self) -> Connection:
