@@ -22,7 +22,7 @@ from framekiln.identity.signatures.tokens import AccessTokens
 from framekiln.jobs.model import JobContext
 from framekiln.kit.clock import SystemClock
 from framekiln.pipelines.endpoints.handlers import SendAttempt
-from framekiln.pipelines.endpoints.media_urls import MediaUrls
+from framekiln.pipelines.endpoints.request_body import RequestBodies
 from framekiln.services import Services
 from framekiln.storage.keys import TrackedKey
 from tests.support.app import BASE_URL, AppHarness, open_app
@@ -69,14 +69,8 @@ def attempt_handler(
     pipelines = line.services if line else services.pipelines
     clock = line.clock if line else services.clock
     tokens = AccessTokens(StoredSigningKeys(keys_in or services.database, clock), clock)
-    public_url = services.settings.public_url
-    return SendAttempt(
-        pipelines.attempt_worker,
-        services.fetcher,
-        media=MediaUrls(tokens, public_url=public_url),
-        public_url=public_url,
-        clock=clock,
-    )
+    bodies = RequestBodies(tokens, public_url=services.settings.public_url)
+    return SendAttempt(pipelines.attempt_worker, services.fetcher, bodies, clock)
 
 
 class EndpointHarness:

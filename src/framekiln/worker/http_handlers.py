@@ -4,7 +4,7 @@ from framekiln.destinations.handlers import CopyOutput
 from framekiln.destinations.jobs import COPY_OUTPUT
 from framekiln.jobs.model import Handler
 from framekiln.pipelines.endpoints.handlers import SendAttempt
-from framekiln.pipelines.endpoints.media_urls import MediaUrls
+from framekiln.pipelines.endpoints.request_body import RequestBodies
 from framekiln.pipelines.jobs import SEND_ATTEMPT
 from framekiln.services import Services
 from framekiln.webhooks.handlers import SendWebhook
@@ -20,13 +20,6 @@ def webhook_handlers(services: Services) -> dict[str, Handler]:
 
 def endpoint_handlers(services: Services) -> dict[str, Handler]:
     """Return the handlers by job kind."""
-    public_url = services.settings.public_url
-    return {
-        SEND_ATTEMPT: SendAttempt(
-            services.pipelines.attempt_worker,
-            services.fetcher,
-            media=MediaUrls(services.tokens, public_url=public_url),
-            public_url=public_url,
-            clock=services.clock,
-        )
-    }
+    bodies = RequestBodies(services.tokens, public_url=services.settings.public_url)
+    worker = services.pipelines.attempt_worker
+    return {SEND_ATTEMPT: SendAttempt(worker, services.fetcher, bodies, services.clock)}

@@ -15,7 +15,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from framekiln.files.model import File
 from framekiln.kit.canonical_json import canonical_json
 from framekiln.kit.clock import SystemClock
-from framekiln.pipelines.endpoints.media_urls import media_expiry
+from framekiln.pipelines.endpoints.request_body import media_expiry
 from framekiln.pipelines.execution import handlers
 from framekiln.pipelines.execution.handlers import RunStep
 from framekiln.pipelines.execution.step_media import StepMedia

@@ -5,6 +5,7 @@ sends the same attempt again.
 """
 
 import asyncio
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -23,8 +24,7 @@ from framekiln.pipelines.endpoints.attempt_result import (
     result_of_error,
     result_of_response,
 )
-from framekiln.pipelines.endpoints.media_urls import MediaUrls
-from framekiln.pipelines.endpoints.request_body import request_body
+from framekiln.pipelines.endpoints.request_body import RequestBodies
 from framekiln.pipelines.endpoints.worker import AttemptWorker, TakenAttempt
 from framekiln.pipelines.jobs import attempt_of
 from framekiln.webhooks.signatures import standard_headers
@@ -34,29 +34,20 @@ USER_AGENT: Final = "Service-Pipelines/1"
 log = structlog.get_logger(__name__)
 
 
+@dataclass(frozen=True)
 class SendAttempt:
     """Handles `pipeline.send` jobs."""
 
-    def __init__(
-        self,
-        work: AttemptWorker,
-        fetcher: GuardedFetcher,
-        *,
-        media: MediaUrls,
-        public_url: str,
-        clock: Clock,
-    ) -> None:
-        self._work = work
-        self._fetcher = fetcher
-        self._media = media
-        self._public_url = public_url
-        self._clock = clock
+    worker: AttemptWorker
+    fetcher: GuardedFetcher
+    bodies: RequestBodies
+    clock: Clock
 
     async def __call__(self, job: JobContext) -> None:
         """Send an attempt, unless it has ended or another job sends it."""
         attempt_id, run_id = attempt_of(job.args)
         taken = await retry_while_database_down(
-            lambda: self._work.take(attempt_id, run_id, job_id=job.job_id)
+            lambda: self.worker.take(attempt_id, run_id, job_id=job.job_id)
         )
         if taken is None:
             return
@@ -67,15 +58,15 @@ class SendAttempt:
             if isinstance(result, AttemptFailed):
                 failure = result.failure
                 log.warning("pipelines.endpoint_failed", code=failure.code, reason=failure.message)
-            if not await retry_while_database_down(lambda: self._work.finish(taken, result)):
+            if not await retry_while_database_down(lambda: self.worker.finish(taken, result)):
                 log.info("pipelines.response_ignored")
 
     async def _send(self, taken: TakenAttempt) -> AttemptResult:
         try:
             # Before anything is sent, a database outage costs no attempt.
-            body = await retry_while_database_down(lambda: self._body(taken))
+            body = await retry_while_database_down(lambda: self.bodies.write(taken))
             response = await self._post(taken, body)
-            now = self._clock.now()
+            now = self.clock.now()
             return await asyncio.to_thread(
                 lambda: result_of_response(response, taken.rules, now=now)
             )
@@ -87,22 +78,10 @@ class SendAttempt:
             # An unexpected error must still end the attempt.
             return AttemptFailed(failure_of(error), is_retryable=True)
 
-    async def _body(self, taken: TakenAttempt) -> str:
-        media = await self._media.sign(
-            taken.file,
-            tracks=taken.tracks,
-            frames_ms=taken.frames_ms,
-            window=taken.unit.window,
-            now=taken.sent_at,
-        )
-        return await asyncio.to_thread(
-            lambda: request_body(taken, media=media, public_url=self._public_url)
-        )
-
     async def _post(self, taken: TakenAttempt, body: str) -> FetchedResponse:
-        return await self._fetcher.post(
+        return await self.fetcher.post(
             taken.endpoint.url,
-            headers=request_headers(taken, body, now=self._clock.now()),
+            headers=request_headers(taken, body, now=self.clock.now()),
             content=body.encode(),
             within_s=taken.endpoint.timeout_ms / 1000,
             keep_bytes=MAX_RESPONSE_BYTES + 1,

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from framekiln.pipelines.endpoints.media_urls import MAX_FRAMES, sample_evenly
+from framekiln.pipelines.endpoints.request_body import MAX_FRAMES, sample_evenly
 from framekiln.pipelines.execution.endpoint_slots import FreeSlots
 from framekiln.pipelines.model.pipeline import AttemptId, PipelineId, RunId
 from framekiln.pipelines.stores.attempt import VersionStep, WaitingAttempt
