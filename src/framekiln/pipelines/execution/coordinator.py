@@ -31,7 +31,7 @@ from framekiln.pipelines.execution.media_boundaries import (
     boundaries_of_index,
     boundaries_of_stream,
 )
-from framekiln.pipelines.execution.step_type import StepType, StepTypes
+from framekiln.pipelines.execution.step_type import StepType, StepTypes, named_endpoints
 from framekiln.pipelines.model.endpoint import archived_failure
 from framekiln.pipelines.model.pipeline import PipelineId, RunId
 from framekiln.pipelines.model.run import Run, StepRun, UnitKey, WindowRun
@@ -231,18 +231,18 @@ class RunCoordinator:
         run = locked.run
         if run.status is not RunStatus.PENDING or not run.is_admitted or run.cancel_requested_at:
             return
-        named = {
-            step.key: endpoint_id
-            for step in locked.context.definition.steps.values()
-            if locked.steps[step.key].status is StepStatus.PENDING
-            and (endpoint_id := self.step_types[step.type].endpoint_id(step)) is not None
+        named = named_endpoints(locked.context.definition, self.step_types)
+        waiting = {
+            key: endpoint_id
+            for key, endpoint_id in named.items()
+            if locked.steps[key].status is StepStatus.PENDING
         }
-        if not named:
+        if not waiting:
             return
         found = await endpoint_store.find_all(
-            locked.connection, run.organization_id, set(named.values())
+            locked.connection, run.organization_id, set(waiting.values())
         )
-        for key, endpoint_id in named.items():
+        for key, endpoint_id in waiting.items():
             if endpoint_id not in found or found[endpoint_id].archived_at is not None:
                 failure = archived_failure(endpoint_id)
                 locked.end_unit(UnitKey(run.id, key), StepStatus.FAILED, failure)

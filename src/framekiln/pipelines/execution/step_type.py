@@ -160,6 +160,12 @@ def step_table(*types: StepType) -> StepTypes:
     return table
 
 
+def named_endpoints(definition: Definition, types: StepTypes) -> dict[str, EndpointId]:
+    """Return the endpoint of each step that has its work done by one."""
+    named = {key: types[step.type].endpoint_id(step) for key, step in definition.steps.items()}
+    return {key: endpoint_id for key, endpoint_id in named.items() if endpoint_id is not None}
+
+
 def open_runners(types: StepTypes, services: StepServices) -> Runners:
     """Return what does the jobs of all types that have any."""
     opened = {name: each.open_runner(services) for name, each in types.items()}

@@ -22,9 +22,8 @@ from framekiln.pipelines.errors import (
     VersionNotFound,
     invalid_definition,
 )
-from framekiln.pipelines.execution.step_type import StepTypes
+from framekiln.pipelines.execution.step_type import StepTypes, named_endpoints
 from framekiln.pipelines.model.pipeline import (
-    EndpointId,
     PageRequest,
     Pipeline,
     PipelineId,
@@ -88,13 +87,11 @@ class Pipelines:
         checked = await asyncio.to_thread(validate, definition, self._step_types)
         if not isinstance(checked, Definition):
             return tuple(checked)
-        wanted = self._wanted_endpoints(checked)
         async with self._database.connection() as connection:
-            found = await endpoint_store.find_all(connection, organization_id, wanted.keys())
+            problems = await self._endpoint_problems(connection, organization_id, checked)
         return tuple(
             ValidationIssue(f"steps.{key}.with.endpoint_id", IssueCode.UNKNOWN_VALUE)
-            for endpoint_id, key in wanted.items()
-            if endpoint_id not in found or found[endpoint_id].archived_at is not None
+            for key in problems
         )
 
     async def get(self, organization_id: OrganizationId, pipeline_id: PipelineId) -> Pipeline:
@@ -184,24 +181,26 @@ class Pipelines:
     async def _check_endpoints(
         self, connection: Connection, organization_id: OrganizationId, definition: Definition
     ) -> None:
-        wanted = self._wanted_endpoints(definition)
+        problems = await self._endpoint_problems(connection, organization_id, definition)
+        if problems:
+            raise next(iter(problems.values()))
+
+    async def _endpoint_problems(
+        self, connection: Connection, organization_id: OrganizationId, definition: Definition
+    ) -> dict[str, EndpointNotFound | EndpointArchived]:
+        """Return what is wrong with the endpoints of a definition, by a step that names each."""
+        named = named_endpoints(definition, self._step_types)
+        wanted = {endpoint_id: key for key, endpoint_id in named.items()}
         if not wanted:
-            return
+            return {}
         found = await endpoint_store.find_all(connection, organization_id, wanted.keys())
+        problems: dict[str, EndpointNotFound | EndpointArchived] = {}
         for endpoint_id, key in wanted.items():
             if endpoint_id not in found:
-                raise EndpointNotFound(f"step {key}: there is no endpoint {endpoint_id}")
-            if found[endpoint_id].archived_at is not None:
-                raise EndpointArchived(f"step {key}: endpoint {endpoint_id} is archived")
-
-    def _wanted_endpoints(self, definition: Definition) -> dict[EndpointId, str]:
-        """Return the endpoints of a definition, each with a step that names it."""
-        return {
-            endpoint_id: step.key
-            for step in definition.steps.values()
-            for endpoint_id in [self._step_types[step.type].endpoint_id(step)]
-            if endpoint_id is not None
-        }
+                problems[key] = EndpointNotFound(f"step {key}: there is no endpoint {endpoint_id}")
+            elif found[endpoint_id].archived_at is not None:
+                problems[key] = EndpointArchived(f"step {key}: endpoint {endpoint_id} is archived")
+        return problems
 
 
 def read_definition(value: Any, types: StepTypes) -> Definition:
