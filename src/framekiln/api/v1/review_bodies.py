@@ -10,7 +10,6 @@ from framekiln.files.model import File
 from framekiln.pipelines.model.review import (
     Review,
     ReviewStatus,
-    correction_to_json,
     describe_review,
 )
 from framekiln.pipelines.services.reviews import ReviewInputs
@@ -58,7 +57,7 @@ class ReviewInfo(BaseModel):
             **describe_review(review),
             instructions=review.instructions,
             on_expiry=review.on_expiry,
-            metadata_patch=None if correction is None else correction_to_json(correction),
+            metadata_patch=None if correction is None else correction.to_json(),
         )
 
 

@@ -1,6 +1,5 @@
 """A review task, and the decision about it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -12,7 +11,6 @@ from framekiln.kit.clock import iso
 from framekiln.kit.ids import OrganizationId
 from framekiln.pipelines.model.pipeline import ReviewId, RunId, StepRunId
 from framekiln.pipelines.outputs.corrections import Correction
-from framekiln.pipelines.outputs.model import StepOutput
 
 
 class ReviewStatus(StrEnum):
@@ -107,18 +105,6 @@ def describe_review(review: Review) -> dict[str, Any]:
         "expires_at": review.expires_at.isoformat(),
         "decided_at": iso(review.decided_at),
     }
-
-
-def correction_to_json(correction: Correction) -> dict[str, Any]:
-    """Return a correction as JSON, as stored and shown: a `metadata_patch`."""
-    annotations = StepOutput({}, correction.annotations).to_json()["annotations"]
-    return {"annotations": annotations, "reviewed_kinds": sorted(correction.kinds)}
-
-
-def correction_from_json(stored: Mapping[str, Any]) -> Correction:
-    """Return a stored correction; it is not validated again."""
-    output = StepOutput.from_json({"metadata": {}, "annotations": stored["annotations"]})
-    return Correction(frozenset(stored["reviewed_kinds"]), output.annotations)
 
 
 @dataclass(frozen=True)

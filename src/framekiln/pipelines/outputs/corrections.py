@@ -36,6 +36,17 @@ class Correction:
     """A kind of which there is no annotation is removed."""
     annotations: tuple[Annotation, ...] = ()
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the correction as stored and shown: a `metadata_patch`."""
+        annotations = [each.to_json() for each in self.annotations]
+        return {"annotations": annotations, "reviewed_kinds": sorted(self.kinds)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "Correction":
+        """Return a stored correction; it is not checked again."""
+        annotations = tuple(map(Annotation.from_json, stored["annotations"]))
+        return cls(frozenset(stored["reviewed_kinds"]), annotations)
+
 
 @dataclass(frozen=True)
 class ReviewedNamespaces:

@@ -13,8 +13,6 @@ from framekiln.pipelines.model.review import (
     Reviewer,
     ReviewFilter,
     ReviewStatus,
-    correction_from_json,
-    correction_to_json,
 )
 from framekiln.pipelines.outputs.corrections import Correction
 from framekiln.pipelines.stores import rows
@@ -111,7 +109,7 @@ async def save(connection: Connection, review: Review) -> bool:
             **vars(review),
             "by_type": by.type if by else None,
             "by_id": by.id if by else None,
-            "json": None if correction is None else Json(correction_to_json(correction)),
+            "json": None if correction is None else Json(correction.to_json()),
         },
     )
     return cursor.rowcount == 1
@@ -139,7 +137,7 @@ async def load_corrections(connection: Connection, run_id: RunId) -> dict[str, C
         (run_id,),
     )
     rows = await cursor.fetchall()
-    return {row["step_key"]: correction_from_json(row["correction"]) for row in rows}
+    return {row["step_key"]: Correction.from_json(row["correction"]) for row in rows}
 
 
 def _review(row: Row) -> Review:
@@ -158,7 +156,7 @@ def _review(row: Row) -> Review:
         on_expiry=row["on_expiry"],
         decided_by=Reviewer(row["decided_by_type"], by) if by else None,
         reason=row["reason"],
-        correction=None if correction is None else correction_from_json(correction),
+        correction=None if correction is None else Correction.from_json(correction),
         created_at=row["created_at"],
         expires_at=row["expires_at"],
         decided_at=row["decided_at"],
