@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import FileId
@@ -63,24 +63,9 @@ async def load(
 
     For a window, only outputs of segment steps that overlap it.
     """
-    cursor = await connection.execute(
-        """
-        SELECT step_key, output FROM pipeline_output
-        WHERE run_id = %(run_id)s AND step_key = ANY(%(keys)s)
-            AND (window_number < 0 OR %(start_ms)s::bigint IS NULL
-                OR (start_ms < %(end_ms)s AND end_ms > %(start_ms)s))
-        ORDER BY step_key, window_number
-        """,
-        {
-            "run_id": run_id,
-            "keys": list(keys),
-            "start_ms": window.start_ms if window else None,
-            "end_ms": window.end_ms if window else None,
-        },
-    )
-    return [
-        (row["step_key"], StepOutput.from_json(row["output"])) for row in await cursor.fetchall()
-    ]
+    span_ms = (window.start_ms, window.end_ms) if window else None
+    rows = await _list_of_steps(connection, "output", run_id, keys=keys, span_ms=span_ms)
+    return [(row["step_key"], StepOutput.from_json(row["output"])) for row in rows]
 
 
 async def list_metadata(
@@ -90,22 +75,33 @@ async def list_metadata(
 
     For a window, only of outputs that share time with its media.
     """
+    span_ms = (window.media_start_ms, window.end_ms) if window else None
+    rows = await _list_of_steps(
+        connection, "output -> 'metadata' AS metadata", run_id, keys=keys, span_ms=span_ms
+    )
+    return [(row["step_key"], row["metadata"]) for row in rows]
+
+
+async def _list_of_steps(
+    connection: Connection,
+    column: LiteralString,
+    run_id: RunId,
+    *,
+    keys: Collection[str],
+    span_ms: tuple[int, int] | None,
+) -> list[Row]:
+    start_ms, end_ms = span_ms or (None, None)
     cursor = await connection.execute(
-        """
-        SELECT step_key, output -> 'metadata' AS metadata FROM pipeline_output
+        f"""
+        SELECT step_key, {column} FROM pipeline_output
         WHERE run_id = %(run_id)s AND step_key = ANY(%(keys)s)
             AND (window_number < 0 OR %(start_ms)s::bigint IS NULL
                 OR (start_ms < %(end_ms)s AND end_ms > %(start_ms)s))
         ORDER BY step_key, window_number
-        """,
-        {
-            "run_id": run_id,
-            "keys": list(keys),
-            "start_ms": window.media_start_ms if window else None,
-            "end_ms": window.end_ms if window else None,
-        },
+        """,  # noqa: S608  # our own columns
+        {"run_id": run_id, "keys": list(keys), "start_ms": start_ms, "end_ms": end_ms},
     )
-    return [(row["step_key"], row["metadata"]) for row in await cursor.fetchall()]
+    return await cursor.fetchall()
 
 
 async def list_page(
