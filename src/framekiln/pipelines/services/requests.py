@@ -1,7 +1,6 @@
 """The bodies of requests about pipelines: what may stand in them, read with every issue. Pure."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, TypeVar
 from uuid import UUID
@@ -180,25 +179,21 @@ class RejectRequest(RequestRecord):
     reason: Annotated[str | None, Text(maximum=2000)] = None
 
 
-def read_body(
-    record: type[RequestT],
-    value: Any,
-    *,
-    check: Callable[[RequestT], list[ValidationIssue]] | None = None,
-) -> RequestT:
+def read_body(record: type[RequestT], value: Any) -> RequestT:
     """Return the body that is written in `value`, or raise with all that is wrong with it."""
     issues: list[ValidationIssue] = []
     body = read(record, value, Location(issues))
-    if body is not None and check is not None:
-        issues += check(body)
-    if body is None or issues:
+    if body is None:
         raise invalid_request(sorted_issues(issues))
     return body
 
 
 def read_batch(value: Any) -> BatchRequest:
     """Return the batch that is asked for, or raise."""
-    return read_body(BatchRequest, value, check=_duplicate_files)
+    batch = read_body(BatchRequest, value)
+    if issues := _duplicate_files(batch):
+        raise invalid_request(sorted_issues(issues))
+    return batch
 
 
 def read_idempotency_key(text: str | None) -> str | None:
