@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from framekiln.kit.canonical_json import canonical_json
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES, Annotation, BoxKeyframe, StepOutput
-from framekiln.pipelines.outputs.validation import check_output
+from framekiln.pipelines.outputs.validation import OutputRules, check_output
 
 WINDOW = Window(1, 1000, 2000, 500)
 BOX = {"t_ms": 0, "x": 0.25, "y": 0.25, "w": 0.5, "h": 0.75}
 
 
 def issues_of(value: Any, **limits: Any) -> list[tuple[str, str]]:
-    found = check_output(value, **limits)
+    found = check_output(value, OutputRules(**limits))
     assert isinstance(found, list), found
     return [(issue.path, issue.code.value) for issue in found]
 
@@ -43,7 +43,7 @@ def test_an_output_survives_a_round_trip() -> None:
             {"kind": "scene.cut", "start_ms": 7, "end_ms": 7},
         ],
     }
-    output = check_output(sent, track_ids=[1, 2])
+    output = check_output(sent, OutputRules(track_ids=[1, 2]))
     assert isinstance(output, StepOutput)
     assert output.to_json() == sent
     assert StepOutput.from_json(output.to_json()) == output
@@ -201,7 +201,7 @@ def test_ten_thousand_annotations_are_accepted() -> None:
 )
 @pytest.mark.spec("4.7")
 def test_annotations_lie_inside_their_window(start_ms: Any, end_ms: Any, wrong: list[str]) -> None:
-    found = check_output(annotated(start_ms=start_ms, end_ms=end_ms), window=WINDOW)
+    found = check_output(annotated(start_ms=start_ms, end_ms=end_ms), OutputRules(WINDOW))
     issues = found if isinstance(found, list) else []
     assert [issue.path for issue in issues] == [f"annotations.0.{name}" for name in wrong]
 
@@ -232,8 +232,8 @@ ANYTHING = st.recursive(
 @given(ANYTHING)
 def test_any_json_is_an_output_or_sorted_issues(value: Any) -> None:
     for whole in (value, {"metadata": value}, {"annotations": [value]}):
-        found = check_output(whole, window=WINDOW)
+        found = check_output(whole, OutputRules(WINDOW))
         if isinstance(found, StepOutput):
-            assert check_output(found.to_json(), window=WINDOW) == found
+            assert check_output(found.to_json(), OutputRules(WINDOW)) == found
         else:
             assert found == sorted(set(found))

@@ -7,7 +7,7 @@ Responses are read as in spec 4.7.
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -17,12 +17,11 @@ from framekiln.jobs.failures import Failure
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.fetch import FetchedResponse
 from framekiln.kit.json_scan import scan_json
-from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.errors import EndpointRefused, EndpointUnavailable, InvalidOutput
 from framekiln.pipelines.model.endpoint import EndpointAttempt
 from framekiln.pipelines.model.run import MAX_RETRY_AFTER_S
 from framekiln.pipelines.outputs.model import StepOutput
-from framekiln.pipelines.outputs.validation import check_output
+from framekiln.pipelines.outputs.validation import OutputRules, check_output
 from framekiln.pipelines.schema.issues import ISSUE_WORDS, IssueCode, ValidationIssue
 
 MAX_RESPONSE_BYTES: Final = 4 << 20
@@ -57,17 +56,9 @@ FinalResult = AttemptSucceeded | AttemptFailed
 AttemptResult = AttemptAccepted | FinalResult
 
 
-@dataclass(frozen=True)
-class OutputRules:
-    """Rules for the outputs of one attempt, beyond those for all outputs."""
-
-    window: Window | None
-    track_ids: Collection[int] | None
-
-
 def result_of_output(value: Any, rules: OutputRules) -> FinalResult:
     """Return the result for an output: success if it is valid, else a failure."""
-    checked = check_output(value, window=rules.window, track_ids=rules.track_ids)
+    checked = check_output(value, rules)
     return AttemptSucceeded(checked) if isinstance(checked, StepOutput) else invalid_output(checked)
 
 

@@ -21,7 +21,6 @@ from framekiln.pipelines.endpoints import attempt_transitions
 from framekiln.pipelines.endpoints.attempt_result import (
     AttemptFailed,
     FinalResult,
-    OutputRules,
     early_callback,
     early_result,
     invalid_output,
@@ -43,7 +42,7 @@ from framekiln.pipelines.model.endpoint import (
     EndpointAttempt,
     hash_callback_id,
 )
-from framekiln.pipelines.outputs.validation import OutputForm
+from framekiln.pipelines.outputs.validation import OutputForm, OutputRules
 from framekiln.pipelines.schema.field_types import DescribedJson, Text
 from framekiln.pipelines.schema.issues import IssueCode, Location, ValidationIssue, sorted_issues
 from framekiln.pipelines.schema.records import Record, read

@@ -22,7 +22,6 @@ from framekiln.pipelines.endpoints.attempt_result import (
     AttemptAccepted,
     AttemptFailed,
     AttemptResult,
-    OutputRules,
     early_result,
 )
 from framekiln.pipelines.errors import CallbackTimedOut
@@ -43,6 +42,7 @@ from framekiln.pipelines.model.endpoint import (
 from framekiln.pipelines.model.pipeline import AttemptId, EndpointId, RunId
 from framekiln.pipelines.model.run import Run, TakenUnit
 from framekiln.pipelines.outputs.model import StepOutput
+from framekiln.pipelines.outputs.validation import OutputRules
 from framekiln.pipelines.stores import attempt as attempt_store
 from framekiln.pipelines.stores import endpoint as endpoint_store
 from framekiln.pipelines.stores import output as output_store

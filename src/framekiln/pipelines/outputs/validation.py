@@ -39,10 +39,11 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class AnnotationRules:
-    """The window that annotations must lie in and the tracks they must be of, if these are given.
+class OutputRules:
+    """Rules for the output of one attempt, beyond those for all outputs.
 
-    They are the context in which annotations are read.
+    Annotations must lie inside the window, if there is one, and be of these tracks, if the tracks
+    of the file are known. They are read in this context.
     """
 
     window: Window | None = None
@@ -78,7 +79,7 @@ def _read_annotation(
     except ValidationError as error:
         issues.add(error)
     if annotation is not None:
-        rules: AnnotationRules = info.context or AnnotationRules()
+        rules: OutputRules = info.context or OutputRules()
         rules.check(annotation, issues.place)
     issues.raise_any()
     assert annotation is not None
@@ -128,13 +129,9 @@ _PARTS: Final = tuple(each.name for each in fields(OutputForm))
 
 
 def check_output(
-    value: Any, *, window: Window | None = None, track_ids: Collection[int] | None = None
+    value: Any, rules: OutputRules | None = None
 ) -> StepOutput | list[ValidationIssue]:
-    """Return the output that is written in `value`, or all that is wrong with it.
-
-    `window` is that of a segment step: annotations must lie inside it. `track_ids` are those of
-    the file, when they are known.
-    """
+    """Return the output that is written in `value`, or all that is wrong with it."""
     issues: list[ValidationIssue] = []
     place = Location(issues)
     if not isinstance(value, dict):
@@ -144,7 +141,7 @@ def check_output(
         # Fields that nobody knows are reported if there is nothing else: the output would be lost.
         for name in value:
             (place / name).report(IssueCode.UNKNOWN_FIELD)
-    body = read(OutputForm, parts, place, context=AnnotationRules(window, track_ids))
+    body = read(OutputForm, parts, place, context=rules)
     if body is None or issues:
         return sorted_issues(issues)
     output = StepOutput(body.metadata or {}, body.annotations or ())

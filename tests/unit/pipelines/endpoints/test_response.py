@@ -13,7 +13,6 @@ from framekiln.pipelines.endpoints.attempt_result import (
     AttemptFailed,
     AttemptResult,
     AttemptSucceeded,
-    OutputRules,
     result_from_json,
     result_of_error,
     result_of_response,
@@ -21,11 +20,12 @@ from framekiln.pipelines.endpoints.attempt_result import (
     retry_after_s,
 )
 from framekiln.pipelines.outputs.model import StepOutput
+from framekiln.pipelines.outputs.validation import OutputRules
 
 pytestmark = pytest.mark.spec("4.7")
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-ANY = OutputRules(None, None)
+ANY = OutputRules()
 
 
 def result_of(
