@@ -53,8 +53,10 @@ def _step(step: Step) -> dict[str, Any]:
     return written
 
 
-def _granularity(segments: Segmentation | None) -> dict[str, Any]:
-    return {"mode": "file"} if segments is None else {"mode": "segment", **as_json(segments)}
+def _granularity(segmentation: Segmentation | None) -> dict[str, Any]:
+    return (
+        {"mode": "file"} if segmentation is None else {"mode": "segment", **as_json(segmentation)}
+    )
 
 
 def _predicate(predicate: Predicate) -> dict[str, Any]:

@@ -135,10 +135,8 @@ class Granularity(JsonType):
         if "window_ms" not in value:
             # How long an overlap may be is not known.
             value = {name: each for name, each in value.items() if name != "overlap_ms"}
-        segments = read(SegmentGranularity, value, place)
-        if segments is None:
-            return None
-        return Segmentation(segments.window_ms, segments.overlap_ms)
+        form = read(SegmentGranularity, value, place)
+        return None if form is None else Segmentation(form.window_ms, form.overlap_ms)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,44 +153,46 @@ class StepForm(Record):
 
 
 def read_step_form(
-    value: Any, kind: StepRules | None, place: Location, *, context: StepContext
+    value: Any, step_type: StepRules | None, place: Location, *, context: StepContext
 ) -> StepForm | None:
     """Return a step as it is written; or report all that is wrong with it.
 
     Without a type that exists, nothing can be said of its settings.
     """
-    if kind is None:
+    if step_type is None:
         return read(StepForm, value, place, context=context)
-    if kind.settings is not None:
+    if step_type.settings is not None:
         # Without settings, those that have no default are missing, not `with`.
         value = {"with": {}, **value}
-    return read(step_form(kind), value, place, context=context)
+    return read(step_form(step_type), value, place, context=context)
 
 
 @cache
-def step_form(kind: StepRules) -> type[StepForm]:
+def step_form(step_type: StepRules) -> type[StepForm]:
     """Return the form of a type of step."""
-    granularity = Annotated[Segmentation, Granularity(kind.segmentable)]
-    words = [word.capitalize() for word in kind.name.split("_")]
+    granularity = Annotated[Segmentation, Granularity(step_type.segmentable)]
+    words = [word.capitalize() for word in step_type.name.split("_")]
     form = make_dataclass(
         f"{''.join(words)}Step",
         [
-            ("type", Literal[kind.name]),
+            ("type", Literal[step_type.name]),
             ("granularity", granularity, field(default_factory=_nothing)),
-            ("settings", *_settings_field(kind.settings)),
-            ("when", *_when_field(kind)),
+            ("settings", *_settings_field(step_type.settings)),
+            ("when", *_when_field(step_type)),
         ],
         bases=(StepForm,),
-        namespace={"__doc__": f"A step of type {kind.name}."},
+        namespace={"__doc__": f"A step of type {step_type.name}."},
         frozen=True,
         kw_only=True,
     )
     return cast(type[StepForm], form)
 
 
-def _needs_settings(kind: type[StepSettings]) -> bool:
+def _needs_settings(settings: type[StepSettings]) -> bool:
     """Whether some settings have no default."""
-    return any(each.default is MISSING and each.default_factory is MISSING for each in fields(kind))
+    return any(
+        each.default is MISSING and each.default_factory is MISSING for each in fields(settings)
+    )
 
 
 def _settings_field(settings: type[StepSettings] | None) -> tuple[Any, ...]:
@@ -202,8 +202,8 @@ def _settings_field(settings: type[StepSettings] | None) -> tuple[Any, ...]:
     return Annotated[settings, Field(alias="with")], default
 
 
-def _when_field(kind: StepRules) -> tuple[Any, ...]:
-    if kind.takes_predicate:
+def _when_field(step_type: StepRules) -> tuple[Any, ...]:
+    if step_type.takes_predicate:
         return PredicateField, field()
     return Annotated[Any, NotAllowed()], None
 

@@ -135,9 +135,9 @@ def _read_steps(
     typed = TypedGraph(
         needs={key: _needs_of(raw, raw_steps) for key, raw in raw_steps.items()},
         types={
-            key: kind
+            key: step_type
             for key, raw in raw_steps.items()
-            if (kind := _type_of(raw, types)) is not None
+            if (step_type := _type_of(raw, types)) is not None
         },
     )
     namespaces = {key: _namespace_of(key, raw) for key, raw in raw_steps.items()}
@@ -148,12 +148,12 @@ def _read_steps(
     for key, raw in raw_steps.items():
         asked = {namespaces[each] for each in graph.upstream(typed.needs, key)}
         context = StepContext(steps=raw_steps, namespaces=asked)
-        kind = typed.types.get(key)
-        form = read_step_form(raw, kind, place / key, context=context)
-        if kind is not None:
-            form = form or _known_part(raw, kind, typed.needs[key])
+        step_type = typed.types.get(key)
+        form = read_step_form(raw, step_type, place / key, context=context)
+        if step_type is not None:
+            form = form or _known_part(raw, step_type, typed.needs[key])
             steps[key] = _step(key, form)
-            kind.check(steps[key], typed, place / key)
+            step_type.check(steps[key], typed, place / key)
     return steps
 
 
@@ -184,12 +184,12 @@ def _check_namespaces(namespaces: Mapping[str, str], place: Location) -> None:
             (place / key / "namespace").report(IssueCode.DUPLICATE)
 
 
-def _known_part(raw: dict[Any, Any], kind: StepRules, needs: Collection[str]) -> StepForm:
+def _known_part(raw: dict[Any, Any], step_type: StepRules, needs: Collection[str]) -> StepForm:
     """Return the known part of a step with issues, for the checks of its type."""
     settings = None
-    if kind.settings is not None:
-        settings = read(kind.settings, raw.get("with", {}), Location([]))
-    return StepForm(type=kind.name, needs=tuple(needs), settings=settings)
+    if step_type.settings is not None:
+        settings = read(step_type.settings, raw.get("with", {}), Location([]))
+    return StepForm(type=step_type.name, needs=tuple(needs), settings=settings)
 
 
 def _step(key: str, form: StepForm) -> Step:

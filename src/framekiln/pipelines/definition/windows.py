@@ -43,7 +43,7 @@ class Window:
 
 
 def complete_windows(
-    boundaries_ms: Sequence[int], segments: Segmentation, *, is_sealed: bool
+    boundaries_ms: Sequence[int], segmentation: Segmentation, *, is_sealed: bool
 ) -> tuple[Window, ...]:
     """Return the windows whose media is all there.
 
@@ -51,22 +51,22 @@ def complete_windows(
     them ends. With more boundaries the same windows come back, followed by others. Once the upload
     `is_sealed`, the last boundary is the end of the file, and the rest makes the last window.
     """
-    return tuple(_windows(boundaries_ms, segments, is_sealed=is_sealed))
+    return tuple(_windows(boundaries_ms, segmentation, is_sealed=is_sealed))
 
 
 def _windows(
-    boundaries_ms: Sequence[int], segments: Segmentation, *, is_sealed: bool
+    boundaries_ms: Sequence[int], segmentation: Segmentation, *, is_sealed: bool
 ) -> Iterator[Window]:
     index, start = 0, 0
     last = len(boundaries_ms) - 1
     while start < last:
         start_ms = boundaries_ms[start]
-        end = bisect_left(boundaries_ms, start_ms + segments.window_ms, lo=start + 1)
+        end = bisect_left(boundaries_ms, start_ms + segmentation.window_ms, lo=start + 1)
         if end > last:
             if not is_sealed:
                 return
             end = last
-        media = bisect_right(boundaries_ms, start_ms - segments.overlap_ms, hi=start + 1) - 1
+        media = bisect_right(boundaries_ms, start_ms - segmentation.overlap_ms, hi=start + 1) - 1
         overlap_ms = start_ms - boundaries_ms[max(media, 0)]
         yield Window(index, start_ms, boundaries_ms[end], overlap_ms)
         index, start = index + 1, end
