@@ -185,8 +185,8 @@ class AnyUuid(JsonType):
 
 
 @dataclass(frozen=True)
-class JsonValue(JsonType):
-    """Any JSON value of at most so many levels; the value itself is the first."""
+class JsonObject(JsonType):
+    """Any JSON object of at most so many levels; the object itself is the first."""
 
     max_levels: int
 
@@ -195,7 +195,9 @@ class JsonValue(JsonType):
         return self.check
 
     def check(self, value: Any) -> Any:
-        """Return the value, numbers plain; or raise what cannot be stored or is too deep."""
+        """Return the object, numbers plain; or raise what cannot be stored or is too deep."""
+        if not isinstance(value, dict):
+            raise issue_error(IssueCode.TYPE)
         issues = InnerIssues()
         read = self._read(value, issues.place, level=1)
         issues.raise_any()
@@ -203,7 +205,7 @@ class JsonValue(JsonType):
 
     def described(self) -> Any:
         """See `JsonType`."""
-        return Any
+        return dict[str, Any]
 
     def _read(self, value: Any, place: Location, *, level: int) -> Any:
         if isinstance(value, dict | list):
@@ -235,20 +237,6 @@ class JsonValue(JsonType):
             elif not is_storable(name):
                 (place / name).report(IssueCode.PATTERN)
         return {name: self._read(each, place / name, level=level) for name, each in value.items()}
-
-
-class JsonObject(JsonValue):
-    """The same, but an object."""
-
-    def check(self, value: Any) -> Any:
-        """Return the object, numbers plain; or raise."""
-        if not isinstance(value, dict):
-            raise issue_error(IssueCode.TYPE)
-        return super().check(value)
-
-    def described(self) -> Any:
-        """See `JsonType`."""
-        return dict[str, Any]
 
 
 @dataclass(frozen=True)
