@@ -92,11 +92,11 @@ def _look_up(view: Any, path: tuple[str, ...]) -> Any:
 
 
 def _item(items: list[Any], segment: str) -> Any:
-    index = array_index(segment)
+    index = _array_index(segment)
     return items[index] if index is not None and index < len(items) else _NOTHING
 
 
-def array_index(segment: str) -> int | None:
+def _array_index(segment: str) -> int | None:
     """Return the array index that a path segment is, if it is one."""
     if not (segment.isascii() and segment.isdecimal() and len(segment) <= 9):
         return None

@@ -56,7 +56,7 @@ async def record_batch_event(
     connection: Connection, outbox: Outbox, batch: Batch, topic: str
 ) -> None:
     """Record that a batch was created or completed."""
-    event = Event(batch.organization_id, batch.api_key_id, topic, batch.id, batch_data(batch))
+    event = Event(batch.organization_id, batch.api_key_id, topic, batch.id, _batch_data(batch))
     await outbox.record(connection, event)
 
 
@@ -137,7 +137,7 @@ def _step_data(locked: LockedRun, step: StepRun) -> dict[str, Any]:
     }
 
 
-def batch_data(batch: Batch) -> dict[str, Any]:
+def _batch_data(batch: Batch) -> dict[str, Any]:
     """Return the data of a batch event."""
     counts = batch.counts
     return {

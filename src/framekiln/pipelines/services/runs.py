@@ -136,7 +136,7 @@ class Runs:
                     )
                 locked.retry()
                 # Media may have arrived since the run ended.
-                await request_windows(connection, [run_id], locked.context.definition)
+                await _request_windows(connection, run_id, locked.context.definition)
         return await self.get(organization_id, run_id)
 
     async def _insert(
@@ -164,7 +164,7 @@ class Runs:
         await run_store.insert(connection, new)
         version = await self._coordinator.versions.get(connection, pipeline_id, number)
         await unit_store.insert_steps(connection, new_steps([new.id], version.definition))
-        await request_windows(connection, [new.id], version.definition)
+        await _request_windows(connection, new.id, version.definition)
         async with self._coordinator.lock_run_in(connection, new.id):
             pass
         return new.id
@@ -187,12 +187,10 @@ def new_steps(
     return [(run_id, StepRunId(new_uuid()), key) for run_id in run_ids for key in definition.steps]
 
 
-async def request_windows(
-    connection: Connection, run_ids: Sequence[RunId], definition: Definition
-) -> None:
-    """Record a change for runs with segment steps: files must be read for their windows."""
+async def _request_windows(connection: Connection, run_id: RunId, definition: Definition) -> None:
+    """Record a change for a run with segment steps: its file must be read for their windows."""
     if definition.has_segments:
-        await change_store.record(connection, "run", run_ids)
+        await change_store.record(connection, "run", [run_id])
 
 
 async def find_run(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> Run:

@@ -88,7 +88,7 @@ class PublishRunner:
         self.files.check_readable(work.file)
         settings = work.step.settings
         assert isinstance(settings, PublishSettings)
-        redaction = redaction_before(work) if settings.source == REDACTED else None
+        redaction = _redaction_before(work) if settings.source == REDACTED else None
         if redaction is None:
             return self._original(work.file, settings)
         await self._check_there(work, redaction)
@@ -134,7 +134,7 @@ def nearest_redactions(steps: TypedGraph, key: str) -> Iterator[list[str]]:
     return steps.nearest(key, lambda each: each.produces_redaction)
 
 
-def redaction_before(work: StepWork) -> Mapping[str, Any] | None:
+def _redaction_before(work: StepWork) -> Mapping[str, Any] | None:
     """Return the output of the nearest redaction that hid anything; None if none did.
 
     One that was skipped hides nothing, so what an earlier one hid must not come back.

@@ -76,7 +76,7 @@ class RedactRenderRunner:
     async def run(self, work: StepWork) -> StepOutput | RetryLater:
         """Return where the redacted video is, once it is there."""
         self.files.check_readable(work.file)
-        redaction = await asyncio.to_thread(redaction_of, work)
+        redaction = await asyncio.to_thread(_redaction_of, work)
         if not redaction.boxes and not redaction.mutes:
             return _output(EffectCounts(), status="skipped")
         render = await self._render(work, redaction)
@@ -127,7 +127,7 @@ class RedactRenderRunner:
             raise RedactionFailed(f"render {render_id} was deleted") from error
 
 
-def redaction_of(work: StepWork) -> Redaction:
+def _redaction_of(work: StepWork) -> Redaction:
     """Return what a step has to hide and to mute: all it can read of the kinds it is set to."""
     settings = work.step.settings
     assert isinstance(settings, RedactRenderSettings)

@@ -76,7 +76,7 @@ class SampleFramesRunner:
         times_ms: list[int] = []
         with open_job_folders("frames") as place:
             if await self.media.fetch(work, "video", place.source):
-                for part in _parts(span_of(work), every_ms):
+                for part in _parts(_span_of(work), every_ms):
                     times_ms += await self._sample(work, place, every_ms=every_ms, part=part)
                     work.progress(part.stop)
         return StepOutput(_metadata(every_ms, times_ms))
@@ -116,7 +116,7 @@ class SampleFramesRunner:
             raise
 
 
-def span_of(work: StepWork) -> tuple[int, int]:
+def _span_of(work: StepWork) -> tuple[int, int]:
     """Return from when up to when a step takes pictures."""
     if work.window is not None:
         return work.window.start_ms, work.window.end_ms

@@ -91,8 +91,10 @@ async def list_expired(
         """,
         (now, limit),
     )
-    rows = await cursor.fetchall()
-    return [(OrganizationId(row["organization_id"]), ReviewId(row["id"])) for row in rows]
+    return [
+        (OrganizationId(row["organization_id"]), ReviewId(row["id"]))
+        for row in await cursor.fetchall()
+    ]
 
 
 async def save(connection: Connection, review: Review) -> bool:
@@ -136,8 +138,9 @@ async def load_corrections(connection: Connection, run_id: RunId) -> dict[str, C
         """,
         (run_id,),
     )
-    rows = await cursor.fetchall()
-    return {row["step_key"]: Correction.from_json(row["correction"]) for row in rows}
+    return {
+        row["step_key"]: Correction.from_json(row["correction"]) for row in await cursor.fetchall()
+    }
 
 
 def _review(row: Row) -> Review:
