@@ -10,14 +10,17 @@ import pytest
 from framekiln.db.pool import DatabaseUnavailable
 from framekiln.files.errors import FileExpired
 from framekiln.jobs.failures import Failure
+from framekiln.jobs.model import JobContext
 from framekiln.kit.confined.errors import ConfinedKilled
 from framekiln.kit.errors import Unavailable
 from framekiln.media.errors import UnreadableMedia
-from framekiln.pipelines.execution.step_type import RetryLater
+from framekiln.pipelines.execution.handlers import RunStep
+from framekiln.pipelines.execution.step_type import RetryLater, Runners, StepWork
 from framekiln.pipelines.execution.unit_transitions import MAX_TAKES
 from framekiln.pipelines.jobs import unit_key_of
 from framekiln.pipelines.model.pipeline import RunId
 from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES, StepOutput
+from tests.support.jobs import wait_until
 from tests.support.pipelines import PipelineHarness, ScriptedRunner, step
 
 TWO = {"steps": {"look": step("probe"), "out": step("publish", "look")}}
@@ -40,6 +43,14 @@ def keep(key: str, *, negated: bool = False) -> dict[str, Any]:
     """Return a filter that looks whether the probe found `key`."""
     leaf = {"path": f"look.metadata.{key}", "op": "exists"}
     return step("filter", "look", when={"not": leaf} if negated else leaf)
+
+
+class ReportingRunner:
+    """A runner that reports once and never ends."""
+
+    async def run(self, work: StepWork) -> StepOutput:
+        work.progress(1500)
+        return await asyncio.Future[StepOutput]()
 
 
 class TestConcurrency:
@@ -292,12 +303,23 @@ class TestWaitingAttempts:
         assert [each.note for each in probe.calls] == [{"render_id": "r"}] * (outages + 1)
         assert (await pipelines.statuses(run))["look"] == "succeeded"
 
-    async def test_progress_is_shown(self, pipelines: PipelineHarness) -> None:
+    async def test_progress_is_shown_although_no_other_follows(
+        self, pipelines: PipelineHarness
+    ) -> None:
         run, [job] = await start_run_and_take_jobs(pipelines)
-        taken = await pipelines.services.worker.take(unit_key_of(job["args"]), job_id=job["id"])
-        assert taken is not None
-        await pipelines.services.worker.report_progress(taken.taken, done_ms=1500)
-        assert (await pipelines.get_run(run))["steps"][0]["watermark_ms"] == 1500
+        runners: Runners = {"probe": ReportingRunner()}
+        handler = RunStep(pipelines.services.worker, runners, report_interval_s=0.01)
+        context = JobContext(job["id"], "pipeline.step", job["args"], attempt=1)
+        task = asyncio.create_task(handler(context))
+
+        async def is_shown() -> bool:
+            return bool((await pipelines.get_run(run))["steps"][0]["watermark_ms"] == 1500)
+
+        try:
+            await wait_until(is_shown)
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
 
     async def test_a_whole_file_step_that_succeeded_is_done_to_the_end_of_the_file(
         self, pipelines: PipelineHarness

@@ -54,16 +54,17 @@ async def _wait_until_unwanted(is_wanted: Callable[[], Awaitable[bool]]) -> None
         await asyncio.sleep(_CHECK_EVERY_S)
 
 
-_REPORT_INTERVAL_S: Final = 0.25
-
 ValueT = TypeVar("ValueT")
 
 
 class ProgressReporter(Generic[ValueT]):
     """Takes values from the working thread; a task of the event loop sends them."""
 
-    def __init__(self, send: Callable[[ValueT], Awaitable[Any]]) -> None:
+    def __init__(
+        self, send: Callable[[ValueT], Awaitable[Any]], *, interval_s: float = 0.25
+    ) -> None:
         self._send = send
+        self._interval_s = interval_s
         # One reference, replaced at once, so that a reader never sees half a value.
         self._latest: ValueT | None = None
 
@@ -88,7 +89,7 @@ class ProgressReporter(Generic[ValueT]):
     async def _send_latest(self) -> None:
         sent = None
         while True:
-            await asyncio.sleep(_REPORT_INTERVAL_S)
+            await asyncio.sleep(self._interval_s)
             latest = self._latest
             if latest is None or latest == sent:
                 continue

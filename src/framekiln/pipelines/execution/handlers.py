@@ -5,10 +5,7 @@ job runs again on another one, in the same attempt.
 """
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Final
 
 import structlog
 
@@ -31,8 +28,6 @@ from framekiln.pipelines.jobs import unit_key_of
 from framekiln.pipelines.model.run import TakenUnit
 from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES, StepOutput
 
-_REPORT_INTERVAL_S: Final = 2.0
-
 log = structlog.get_logger(__name__)
 
 
@@ -42,6 +37,8 @@ class RunStep:
 
     worker: RunWorker
     runners: Runners
+    report_interval_s: float = 2.0
+    """Longer than in other jobs, because each report locks the run."""
 
     async def __call__(self, job: JobContext) -> None:
         """Do a unit, unless it has ended or another job has it."""
@@ -74,7 +71,8 @@ class RunStep:
         async def report(done_ms: int) -> None:
             await self.worker.report_progress(work.taken, done_ms=done_ms)
 
-        async with ProgressReporter[int](_RateLimited(report)) as progress:
+        interval_s = self.report_interval_s
+        async with ProgressReporter[int](report, interval_s=interval_s) as progress:
             try:
                 async with asyncio.timeout(ATTEMPT_TIMEOUT.total_seconds()) as limit:
                     return await runner.run(replace(work, progress=progress.report))
@@ -112,19 +110,6 @@ class RunStep:
         await retry_while_database_down(
             lambda: self.worker.fail(taken, failure, is_retryable=is_retryable)
         )
-
-
-class _RateLimited:
-    """Limits the rate of reports, because each one locks the run."""
-
-    def __init__(self, send: Callable[[int], Awaitable[None]]) -> None:
-        self._send = send
-        self._last_s = time.monotonic()
-
-    async def __call__(self, done_ms: int) -> None:
-        if time.monotonic() - self._last_s >= _REPORT_INTERVAL_S:
-            self._last_s = time.monotonic()
-            await self._send(done_ms)
 
 
 def _classify_error(error: Exception) -> tuple[Failure, bool]:
