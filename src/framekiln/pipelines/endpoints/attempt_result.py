@@ -1,9 +1,7 @@
 """Results of endpoint attempts, from a response, a callback or a timeout. Pure.
 
-A callback that comes before the request has ended is stored as JSON until then: the time of a
-heartbeat, or a result.
-
-Responses are read as in spec 4.7.
+Responses are read as in spec 4.7. A callback that comes before the request has ended is stored as
+JSON until then: the time of a heartbeat, or a result.
 """
 
 import json
@@ -27,6 +25,9 @@ from framekiln.pipelines.schema.issues import ISSUE_WORDS, IssueCode, Validation
 MAX_RESPONSE_BYTES: Final = 4 << 20
 """Limit of a response body with its white space; stored outputs have a limit of their own."""
 _SHOWN_ISSUES: Final = 5
+_ACCEPTED: Final = 202
+_RETRYABLE_STATUSES: Final = frozenset({408, 429})
+_IDENTITY_ENCODINGS: Final = frozenset({"", "identity"})
 
 
 @dataclass(frozen=True)
@@ -112,12 +113,8 @@ def result_to_json(result: FinalResult) -> dict[str, Any]:
     """Return a result as stored."""
     if isinstance(result, AttemptSucceeded):
         return {"output": result.output.to_json()}
-    failure = result.failure
-    return {
-        "code": failure.code,
-        "message": failure.message,
-        "is_retryable": result.is_retryable,
-    }
+    failure = {"code": result.failure.code, "message": result.failure.message}
+    return {**failure, "is_retryable": result.is_retryable}
 
 
 def result_from_json(stored: dict[str, Any]) -> FinalResult:
@@ -125,11 +122,6 @@ def result_from_json(stored: dict[str, Any]) -> FinalResult:
     if "output" in stored:
         return AttemptSucceeded(StepOutput.from_json(stored["output"]))
     return AttemptFailed(Failure(stored["code"], stored["message"]), stored["is_retryable"])
-
-
-_ACCEPTED: Final = 202
-_RETRYABLE_STATUSES: Final = frozenset({408, 429})
-_IDENTITY_ENCODINGS: Final = frozenset({"", "identity"})
 
 
 def result_of_response(

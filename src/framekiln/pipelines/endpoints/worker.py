@@ -30,7 +30,6 @@ from framekiln.pipelines.execution.coordinator import RunCoordinator
 from framekiln.pipelines.execution.endpoint_slots import admit_attempts
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.step_inputs import read_inputs
-from framekiln.pipelines.execution.step_type import StepTypes
 from framekiln.pipelines.execution.track_description import describe_tracks
 from framekiln.pipelines.model.endpoint import (
     AttemptState,
@@ -105,10 +104,7 @@ class AttemptWorker:
         """Take an attempt to send it; None if there is nothing to send."""
         async with self._coordinator.lock_run(run_id) as locked:
             started = await _start_attempt(locked, attempt_id, job_id=job_id) if locked else None
-        if started is None:
-            return None
-        async with self._database.connection() as connection:
-            return await _with_inputs(connection, started, self._coordinator.step_types)
+        return await self._with_inputs(started) if started is not None else None
 
     async def finish(self, taken: TakenAttempt, result: AttemptResult) -> bool:
         """Record the result of a request; False if the attempt is not current any more."""
@@ -150,6 +146,36 @@ class AttemptWorker:
             elif attempt.state is AttemptState.SENDING:
                 log.warning("pipelines.endpoint_request_lost", attempt_id=str(attempt_id))
                 await attempt_transitions.release_attempt(locked, attempt)
+
+    async def _with_inputs(self, started: StartedAttempt) -> TakenAttempt:
+        run, key, window = started.run, started.attempt.step_key, started.unit.window
+        async with self._database.connection() as connection:
+            return TakenAttempt(
+                **vars(started),
+                inputs=await read_inputs(
+                    connection, run.id, started.definition, key=key, window=window
+                ),
+                tracks=await describe_tracks(connection, started.file),
+                frames_ms=await self._frames_ms(connection, started),
+            )
+
+    async def _frames_ms(self, connection: Connection, started: StartedAttempt) -> list[int]:
+        """Return when pictures were taken by the steps that this one needs, each instant once."""
+        window, types = started.unit.window, self._coordinator.step_types
+        upstream = {
+            step.key: types[step.type]
+            for step in started.definition.upstream(started.attempt.step_key)
+            if types[step.type].samples_frames
+        }
+        if not upstream:
+            return []
+        found = await output_store.list_metadata(
+            connection, started.run.id, keys=upstream, window=window
+        )
+        times_ms = {at_ms for key, each in found for at_ms in upstream[key].frame_times(each)}
+        if window is None:
+            return sorted(times_ms)
+        return sorted(each for each in times_ms if window.media_start_ms <= each < window.end_ms)
 
     async def _admit(self, endpoint_id: EndpointId) -> None:
         async with self._database.transaction() as connection:
@@ -199,39 +225,3 @@ def _failure_before_request(locked: LockedRun, endpoint: Endpoint) -> AttemptFai
     if endpoint.archived_at is not None:
         return AttemptFailed(archived_failure(endpoint.id))
     return AttemptFailed(locked.file_failure()) if locked.context.file is None else None
-
-
-async def _with_inputs(
-    connection: Connection, started: StartedAttempt, types: StepTypes
-) -> TakenAttempt:
-    key, window = started.attempt.step_key, started.unit.window
-    inputs = await read_inputs(
-        connection, started.run.id, started.definition, key=key, window=window
-    )
-    return TakenAttempt(
-        **vars(started),
-        inputs=inputs,
-        tracks=await describe_tracks(connection, started.file),
-        frames_ms=await _frames_ms(connection, started, types),
-    )
-
-
-async def _frames_ms(
-    connection: Connection, started: StartedAttempt, types: StepTypes
-) -> list[int]:
-    """Return when pictures were taken by the steps that this one needs, each instant once."""
-    window = started.unit.window
-    upstream = {
-        step.key: types[step.type]
-        for step in started.definition.upstream(started.attempt.step_key)
-        if types[step.type].samples_frames
-    }
-    if not upstream:
-        return []
-    found = await output_store.list_metadata(
-        connection, started.run.id, keys=upstream, window=window
-    )
-    times_ms = {at_ms for key, each in found for at_ms in upstream[key].frame_times(each)}
-    if window is None:
-        return sorted(times_ms)
-    return sorted(each for each in times_ms if window.media_start_ms <= each < window.end_ms)
