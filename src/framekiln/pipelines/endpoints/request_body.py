@@ -15,6 +15,7 @@ from framekiln.identity.signatures.tokens import MEDIA_TOKEN_LIFETIME, AccessTok
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.endpoints.worker import TakenAttempt
 from framekiln.pipelines.outputs.inputs import inputs_to_json
+from framekiln.pipelines.schema.records import as_json
 
 CALLBACK_PATH = "/api/v1/pipeline-callbacks/"
 MAX_FRAMES: Final = 1000
@@ -50,7 +51,7 @@ class RequestBodies:
             "external_id": run.external_id,
             "deadline_at": deadline_at,
             "file": _file(taken),
-            "window": _window(taken),
+            "window": as_json(taken.unit.window),
             "media": media,
             "metadata": inputs_to_json(taken.inputs),
             "callback": {"url": callback_url, "expires_at": deadline_at},
@@ -96,18 +97,6 @@ def _file(taken: TakenAttempt) -> dict[str, Any]:
         "status": "ready" if is_ready else "receiving",
         "duration_ms": file.duration_ms,
         "tracks": list(taken.tracks),
-    }
-
-
-def _window(taken: TakenAttempt) -> dict[str, int] | None:
-    window = taken.unit.window
-    if window is None:
-        return None
-    return {
-        "index": window.index,
-        "start_ms": window.start_ms,
-        "end_ms": window.end_ms,
-        "overlap_ms": window.overlap_ms,
     }
 
 

@@ -57,13 +57,13 @@ def take(
 
 
 def start_without_worker(
-    locked: LockedRun, key: str, status: StepStatus, *, deadline_at: datetime | None = None
+    locked: LockedRun, unit_key: UnitKey, status: StepStatus, *, deadline_at: datetime | None = None
 ) -> int:
     """Count one more attempt at a whole-file step that no worker takes; return its number."""
-    step = locked.steps[key]
+    step = locked.steps[unit_key.step_key]
     attempts = step.attempts.incremented()
-    locked.set_unit(UnitKey(locked.run.id, key), replace(step, status=status, attempts=attempts))
-    locked.steps[key] = replace(locked.steps[key], deadline_at=deadline_at)
+    locked.set_unit(unit_key, replace(step, status=status, attempts=attempts))
+    locked.steps[step.key] = replace(locked.steps[step.key], deadline_at=deadline_at)
     return attempts.made
 
 

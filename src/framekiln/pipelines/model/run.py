@@ -81,7 +81,7 @@ class AttemptCount:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttemptRecord:
+class UnitFields:
     """The fields that a step and a window share: their attempts, and who works on them."""
 
     attempts: AttemptCount = field(default_factory=AttemptCount)
@@ -99,7 +99,7 @@ class AttemptRecord:
 
 
 @dataclass(frozen=True)
-class WindowRun(WindowState, AttemptRecord):
+class WindowRun(WindowState, UnitFields):
     """A window of a segment step of a run."""
 
     def entered(self) -> "WindowRun":
@@ -113,7 +113,7 @@ class WindowRun(WindowState, AttemptRecord):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepRun(StepState, AttemptRecord):
+class StepRun(StepState, UnitFields):
     """A step of a run. The attempts and the failure of a segment step are those of its windows."""
 
     window_type: ClassVar[type[WindowState]] = WindowRun

@@ -25,8 +25,9 @@ class FilterStep(StepType):
         predicate = definition.steps[key].when
         assert predicate is not None, "a filter has a predicate"
         inputs = await read_inputs(locked.connection, locked.run.id, definition, key=key)
-        is_so = await asyncio.to_thread(lambda: evaluate(predicate, inputs_to_json(inputs)))
-        start_without_worker(locked, key, StepStatus.SUCCEEDED if is_so else StepStatus.SKIPPED)
+        holds = await asyncio.to_thread(lambda: evaluate(predicate, inputs_to_json(inputs)))
+        status = StepStatus.SUCCEEDED if holds else StepStatus.SKIPPED
+        start_without_worker(locked, unit_key, status)
 
 
 STEP_TYPE: Final = FilterStep()

@@ -43,7 +43,7 @@ class ReviewStep(StepType):
         assert isinstance(settings, ReviewSettings)
         expires_at = now + timedelta(milliseconds=settings.expires_after_ms)
         attempt = start_without_worker(
-            locked, key, StepStatus.WAITING_REVIEW, deadline_at=expires_at
+            locked, unit_key, StepStatus.WAITING_REVIEW, deadline_at=expires_at
         )
         task = Review(
             id=ReviewId(new_uuid()),
