@@ -25,7 +25,8 @@ class Endpoint:
     """One endpoint, as stored. Its headers may be secret."""
 
     id: EndpointId
-    position: int
+    position: int = 0
+    """Set by the database."""
     organization_id: OrganizationId
     url: str
     headers: Mapping[str, str] = field(repr=False)
@@ -34,7 +35,7 @@ class Endpoint:
     max_concurrency: int
     signing_secret: str = field(repr=False)
     created_at: datetime
-    archived_at: datetime | None
+    archived_at: datetime | None = None
 
     def callback_deadline(self, since: datetime) -> datetime:
         """Return the deadline for the next callback after one at `since`."""

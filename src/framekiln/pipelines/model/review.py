@@ -56,22 +56,23 @@ class Review:
     """One task, as stored."""
 
     id: ReviewId
-    position: int
+    position: int = 0
+    """Set by the database."""
     organization_id: OrganizationId
     run_id: RunId
     step_run_id: StepRunId
     step_key: str
     attempt: int
-    status: ReviewStatus
+    status: ReviewStatus = ReviewStatus.PENDING
     instructions: str | None
     input_namespaces: tuple[str, ...]
     on_expiry: str
-    decided_by: Reviewer | None
-    reason: str | None
-    correction: Correction | None
+    decided_by: Reviewer | None = None
+    reason: str | None = None
+    correction: Correction | None = None
     created_at: datetime
     expires_at: datetime
-    decided_at: datetime | None
+    decided_at: datetime | None = None
 
     def has_decision(self, decision: Decision) -> bool:
         """Whether the task has this decision, by whichever reviewer."""

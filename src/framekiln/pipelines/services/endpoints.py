@@ -38,7 +38,6 @@ class Endpoints:
             raise invalid_request([issue], reason=error.message) from error
         endpoint = Endpoint(
             id=EndpointId(new_uuid()),
-            position=0,
             organization_id=organization_id,
             url=request.url,
             headers=request.headers or {},
@@ -47,7 +46,6 @@ class Endpoints:
             max_concurrency=request.max_concurrency,
             signing_secret=new_secret(),
             created_at=self._clock.now(),
-            archived_at=None,
         )
         async with self._database.transaction() as connection:
             await endpoint_store.insert(connection, endpoint)

@@ -10,7 +10,7 @@ from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.step_type import StepType
 from framekiln.pipelines.execution.unit_transitions import start_without_worker
 from framekiln.pipelines.model.pipeline import ReviewId
-from framekiln.pipelines.model.review import Review, ReviewStatus
+from framekiln.pipelines.model.review import Review
 from framekiln.pipelines.model.run import StepRun, UnitKey
 from framekiln.pipelines.scheduling.status import StepStatus
 from framekiln.pipelines.schema.field_types import IntegerBetween, Text
@@ -18,7 +18,6 @@ from framekiln.pipelines.stores import review as review_store
 
 _MINUTE_MS = 60_000
 _DAY_MS = 86_400_000
-_NO_POSITION: Final = -1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,22 +46,16 @@ class ReviewStep(StepType):
         )
         task = Review(
             id=ReviewId(new_uuid()),
-            position=_NO_POSITION,
             organization_id=locked.run.organization_id,
             run_id=locked.run.id,
             step_run_id=locked.steps[key].id,
             step_key=key,
             attempt=attempt,
-            status=ReviewStatus.PENDING,
             instructions=settings.instructions,
             input_namespaces=tuple(each.namespace for each in definition.upstream(key)),
             on_expiry=settings.on_expiry,
-            decided_by=None,
-            reason=None,
-            correction=None,
             created_at=now,
             expires_at=expires_at,
-            decided_at=None,
         )
         await review_store.insert(locked.connection, task)
         locked.reviews[key] = task.id
