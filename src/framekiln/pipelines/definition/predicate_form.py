@@ -23,7 +23,6 @@ from framekiln.pipelines.definition.predicate import (
     Scalar,
 )
 from framekiln.pipelines.schema.field_types import (
-    Check,
     ContextType,
     JsonType,
     ListOf,
@@ -44,6 +43,10 @@ MAX_CHARS: Final = 1024
 _PATH: Final = re.compile(
     rf"{NAME.pattern}\.(metadata(\.[^.]+)+|annotations(\.(0|[1-9][0-9]{{0,8}})(\.[^.]+)*)?)"
 )
+
+
+_TEXT: Final = Text(maximum=MAX_CHARS, minimum=0)
+_NUMBER: Final = NumberBetween()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,18 +80,11 @@ class PathType(ContextType[PredicateContext]):
 class ScalarType(JsonType):
     """A text, a number, true, false or null."""
 
-    def checker(self) -> Check:
+    def check(self, value: Any) -> Scalar:
         """See `JsonType`."""
-        check_text = Text(maximum=MAX_CHARS, minimum=0).check
-        check_number = NumberBetween().checker()
-
-        def check(value: Any) -> Scalar:
-            if isinstance(value, bool):
-                return value
-            checked: Scalar = (check_text if isinstance(value, str) else check_number)(value)
-            return checked
-
-        return check
+        if isinstance(value, bool):
+            return value
+        return _TEXT.check(value) if isinstance(value, str) else _NUMBER.check(value)
 
     def described(self) -> Any:
         """See `JsonType`."""
@@ -98,17 +94,14 @@ class ScalarType(JsonType):
 class UnknownOperator(JsonType):
     """What stands for an operator and is none."""
 
-    def checker(self) -> Check:
+    def check(self, value: Any) -> Any:
         """See `JsonType`."""
-        return self._refuse
+        is_text = isinstance(value, str)
+        raise issue_error(IssueCode.UNKNOWN_OPERATOR if is_text else IssueCode.TYPE)
 
     def described(self) -> Any:
         """See `JsonType`."""
         return Operator
-
-    def _refuse(self, value: Any) -> Any:
-        is_text = isinstance(value, str)
-        raise issue_error(IssueCode.UNKNOWN_OPERATOR if is_text else IssueCode.TYPE)
 
 
 class PredicateType(ContextType[PredicateContext]):

@@ -11,7 +11,6 @@ from framekiln.pipelines.definition.model import Segmentation, StepName, StepSet
 from framekiln.pipelines.definition.predicate_form import PredicateContext, PredicateField
 from framekiln.pipelines.definition.step_rules import StepRules
 from framekiln.pipelines.schema.field_types import (
-    Check,
     ContextType,
     IntegerBetween,
     JsonType,
@@ -53,16 +52,13 @@ class NeededStep(ContextType[StepContext]):
 class UnknownStepType(JsonType):
     """What stands for a type of step and is none."""
 
-    def checker(self) -> Check:
+    def check(self, value: Any) -> Any:
         """See `JsonType`."""
-        return self._refuse
+        raise issue_error(IssueCode.UNKNOWN_TYPE if isinstance(value, str) else IssueCode.TYPE)
 
     def described(self) -> Any:
         """See `JsonType`."""
         return str
-
-    def _refuse(self, value: Any) -> Any:
-        raise issue_error(IssueCode.UNKNOWN_TYPE if isinstance(value, str) else IssueCode.TYPE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +72,7 @@ class FileGranularity(Record):
 
 def _read_overlap(value: Any, info: ValidationInfo) -> int:
     longest_ms = info.data.get("window_ms", MAX_WINDOW_MS) // 2
-    overlap_ms: int = IntegerBetween(0, longest_ms).checker()(value)
+    overlap_ms: int = IntegerBetween(0, longest_ms).check(value)
     return overlap_ms
 
 
@@ -106,10 +102,6 @@ class Granularity(JsonType):
     """How a step's work is cut."""
 
     segmentable: bool
-
-    def checker(self) -> Check:
-        """See `JsonType`."""
-        return self.check
 
     def check(self, value: Any) -> Segmentation | None:
         """Return the windows, None for the whole file; or raise."""

@@ -22,7 +22,7 @@ from framekiln.pipelines.definition.step_form import (
     step_form,
 )
 from framekiln.pipelines.definition.step_rules import StepRules, TypedGraph
-from framekiln.pipelines.schema.field_types import Check, JsonType
+from framekiln.pipelines.schema.field_types import JsonType
 from framekiln.pipelines.schema.issues import (
     InnerIssues,
     IssueCode,
@@ -44,21 +44,16 @@ class StepsType(JsonType):
 
     types: tuple[StepRules, ...]
 
-    def checker(self) -> Check:
+    def check(self, value: Any) -> dict[str, Step]:
         """See `JsonType`."""
-        types = {each.name: each for each in self.types}
-
-        def check(value: Any) -> dict[str, Step]:
-            if not isinstance(value, dict):
-                raise issue_error(IssueCode.TYPE)
-            if not 1 <= len(value) <= MAX_STEPS:
-                raise issue_error(IssueCode.TOO_MANY if value else IssueCode.EMPTY)
-            issues = InnerIssues()
-            steps = _read_steps(value, types, issues.place)
-            issues.raise_any()
-            return steps
-
-        return check
+        if not isinstance(value, dict):
+            raise issue_error(IssueCode.TYPE)
+        if not 1 <= len(value) <= MAX_STEPS:
+            raise issue_error(IssueCode.TOO_MANY if value else IssueCode.EMPTY)
+        issues = InnerIssues()
+        steps = _read_steps(value, {each.name: each for each in self.types}, issues.place)
+        issues.raise_any()
+        return steps
 
     def described(self) -> Any:
         """See `JsonType`."""

@@ -37,11 +37,11 @@ def is_storable(text: str) -> bool:
 
 
 class JsonType(ABC):
-    """A type whose values one function checks; null is let through where the field can be None."""
+    """A type whose values one method checks; null is let through where the field can be None."""
 
     @abstractmethod
-    def checker(self) -> Check:
-        """Return the function: it returns the value as we hold it, or raises its issues."""
+    def check(self, value: Any) -> Any:
+        """Return the value as we hold it, or raise its issues."""
 
     @abstractmethod
     def described(self) -> Any:
@@ -52,7 +52,7 @@ class JsonType(ABC):
     ) -> CoreSchema:
         """Have the function called, and the type described."""
         schema = core_schema.no_info_plain_validator_function(
-            self.checker(), json_schema_input_schema=handler.generate_schema(self.described())
+            self.check, json_schema_input_schema=handler.generate_schema(self.described())
         )
         return core_schema.nullable_schema(schema) if _is_optional(source) else schema
 
@@ -85,24 +85,9 @@ class NumberBetween(JsonType):
     minimum: Number = -_MAX_NUMBER
     maximum: Number = _MAX_NUMBER
 
-    def checker(self) -> Check:
+    def check(self, value: Any) -> Number:
         """See `JsonType`."""
-        minimum, maximum = self.minimum, self.maximum
-
-        def check(value: Any) -> Number:
-            kind = type(value)
-            if kind is not int and kind is not float:
-                raise issue_error(IssueCode.TYPE)
-            # Not a number is between nothing.
-            if not minimum <= value <= maximum:
-                raise issue_error(IssueCode.OUT_OF_RANGE)
-            return (
-                int(value)
-                if kind is float and value.is_integer() and abs(value) <= _EXACT_LIMIT
-                else value
-            )
-
-        return check
+        return _check_number(value, self.minimum, self.maximum)
 
     def described(self) -> Any:
         """See `JsonType`."""
@@ -118,17 +103,12 @@ class IntegerBetween(JsonType):
     minimum: int
     maximum: int
 
-    def checker(self) -> Check:
+    def check(self, value: Any) -> int:
         """See `JsonType`."""
-        check_number = NumberBetween(self.minimum, self.maximum).checker()
-
-        def check(value: Any) -> int:
-            number = check_number(value)
-            if type(number) is not int:
-                raise issue_error(IssueCode.TYPE)
-            return number
-
-        return check
+        number = _check_number(value, self.minimum, self.maximum)
+        if type(number) is not int:
+            raise issue_error(IssueCode.TYPE)
+        return number
 
     def described(self) -> Any:
         """See `JsonType`."""
@@ -143,10 +123,6 @@ class Text(JsonType):
     minimum: int = 1
     is_name: bool = False
     pattern: re.Pattern[str] | None = None
-
-    def checker(self) -> Check:
-        """See `JsonType`."""
-        return self.check
 
     def check(self, value: Any) -> str:
         """Return the text, or raise what is wrong with it."""
@@ -175,9 +151,14 @@ class Text(JsonType):
 class AnyUuid(JsonType):
     """A UUID, written in any usual way."""
 
-    def checker(self) -> Check:
+    def check(self, value: Any) -> UUID:
         """See `JsonType`."""
-        return _uuid
+        if not isinstance(value, str):
+            raise issue_error(IssueCode.TYPE)
+        identifier = parse_uuid(value)
+        if identifier is None:
+            raise issue_error(IssueCode.PATTERN)
+        return identifier
 
     def described(self) -> Any:
         """See `JsonType`."""
@@ -189,10 +170,6 @@ class JsonObject(JsonType):
     """Any JSON object of at most so many levels; the object itself is the first."""
 
     max_levels: int
-
-    def checker(self) -> Check:
-        """See `JsonType`."""
-        return self.check
 
     def check(self, value: Any) -> Any:
         """Return the object, numbers plain; or raise what cannot be stored or is too deep."""
@@ -322,9 +299,9 @@ class DescribedJson(JsonType):
 
     type: Any
 
-    def checker(self) -> Check:
+    def check(self, value: Any) -> Any:
         """See `JsonType`."""
-        return _accept
+        return value
 
     def described(self) -> Any:
         """See `JsonType`."""
@@ -335,9 +312,9 @@ class DescribedJson(JsonType):
 class NotAllowed(JsonType):
     """A field that is known, but has no place here; JSON Schema does not mention it."""
 
-    def checker(self) -> Check:
+    def check(self, value: Any) -> Any:
         """See `JsonType`."""
-        return _refuse
+        raise issue_error(IssueCode.NOT_ALLOWED)
 
     def described(self) -> Any:
         """See `JsonType`."""
@@ -350,26 +327,18 @@ class NotAllowed(JsonType):
         raise PydanticOmit
 
 
+def _check_number(value: Any, minimum: Number, maximum: Number) -> Number:
+    if type(value) is not int and type(value) is not float:
+        raise issue_error(IssueCode.TYPE)
+    # Not a number is between nothing.
+    if not minimum <= value <= maximum:
+        raise issue_error(IssueCode.OUT_OF_RANGE)
+    return _plain_number(value)
+
+
 def _plain_number(value: Number) -> Number:
     is_whole = isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT_LIMIT
     return int(value) if is_whole else value
-
-
-def _uuid(value: Any) -> UUID:
-    if not isinstance(value, str):
-        raise issue_error(IssueCode.TYPE)
-    identifier = parse_uuid(value)
-    if identifier is None:
-        raise issue_error(IssueCode.PATTERN)
-    return identifier
-
-
-def _accept(value: Any) -> Any:
-    return value
-
-
-def _refuse(_value: Any) -> Any:
-    raise issue_error(IssueCode.NOT_ALLOWED)
 
 
 def _is_optional(source: Any) -> bool:

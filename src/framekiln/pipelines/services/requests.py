@@ -12,7 +12,6 @@ from framekiln.pipelines.errors import invalid_request
 from framekiln.pipelines.outputs.corrections import CorrectionBody
 from framekiln.pipelines.schema.field_types import (
     AnyUuid,
-    Check,
     DescribedJson,
     IntegerBetween,
     JsonType,
@@ -69,10 +68,6 @@ HeaderValue = Annotated[str, Text(maximum=4096, pattern=_VALUE)]
 @dataclass(frozen=True)
 class Headers(JsonType):
     """Headers that are sent along; those that frame or sign a request are ours."""
-
-    def checker(self) -> Check:
-        """See `JsonType`."""
-        return self.check
 
     def check(self, value: Any) -> dict[str, str]:
         """Return the headers with names in lower case, or raise."""
