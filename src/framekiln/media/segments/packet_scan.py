@@ -27,9 +27,9 @@ from framekiln.media.container import (
 )
 from framekiln.media.decode.frame_properties import HDR_CURVES
 from framekiln.media.errors import UnreadableMedia
+from framekiln.media.keyframes import is_clean_start
 from framekiln.media.last_frame import LastFrame
 from framekiln.media.probe.probed_source import ProbedSource
-from framekiln.media.tracks.keyframes import is_clean_start
 from framekiln.media.tracks.track_plan import MAX_GROUP_S
 
 _HEADER: Final = 8

@@ -24,9 +24,9 @@ from framekiln.media.decode.frame_converter import FrameConverter
 from framekiln.media.decode.frame_properties import Orientation, orientation_of
 from framekiln.media.decode.video_decoder import VideoDecoder
 from framekiln.media.errors import SlicesDiffer, UnreadableMedia
+from framekiln.media.keyframes import is_clean_start
 from framekiln.media.segments.cmaf import CmafSample, as_avcc, as_length_prefixed
 from framekiln.media.segments.renditions import SCRUB, Rendition, RenditionSize
-from framekiln.media.tracks.keyframes import is_clean_start
 
 _BT709: Final = 1
 _LIMITED_RANGE: Final = 1

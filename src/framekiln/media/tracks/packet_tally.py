@@ -17,8 +17,8 @@ from av.stream import Stream
 
 from framekiln.media.container import open_media, translate_ffmpeg_errors
 from framekiln.media.errors import UnreadableMedia
+from framekiln.media.keyframes import is_clean_start
 from framekiln.media.probe.truncation import check_complete
-from framekiln.media.tracks.keyframes import is_clean_start
 
 MAX_DURATION_S: Final = 24 * 3600
 # In these, a stated duration is an estimate; in others it may be slightly off, but not this much.
