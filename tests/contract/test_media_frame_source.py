@@ -80,17 +80,26 @@ def fragmented_case(folder: Path) -> Case:
     return Case(path, case.appears_ms)
 
 
-def open_gop_case(folder: Path) -> Case:
-    """B-frames before a keyframe refer to the group before it."""
-    path, count = folder / "open.mp4", 72
-    options = {"x264-params": "open-gop=1:keyint=24:min-keyint=24:bframes=3:b-adapt=0:scenecut=0"}
+OPEN_GROUPS = "open-gop=1:keyint=24:min-keyint=24:bframes=3:b-adapt=0:scenecut=0"
+# No frame is coded alone after the first: each repeats a column of the picture.
+REFRESHED = "intra-refresh=1:keyint=24:bframes=0:ref=1"
+
+
+def h264_case(folder: Path, name: str, params: str) -> Case:
+    """B-frames before a keyframe may refer to the group before it."""
+    path, count = folder / name, 72
     with av.open(path, "w") as container:
-        stream = container.add_stream("libx264", rate=24, options=options)
+        stream = container.add_stream("libx264", rate=24, options={"x264-params": params})
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
         for n in range(count):
             container.mux(stream.encode(as_frame(draw_frame_code(n, WIDTH, HEIGHT), n, 24)))
         container.mux(stream.encode(None))
-    return Case(path, {n: Fraction(n * 1000, 24) for n in range(count)})
+    return Case(path, {n: Fraction((n + is_avi(path)) * 1000, 24) for n in range(count)})
+
+
+def is_avi(path: Path) -> bool:
+    """AVI says when frames are decoded; with B-frames, all are shown one frame later."""
+    return path.suffix == ".avi"
 
 
 def as_frame(rgb: Picture, n: int, fps: int) -> av.VideoFrame:
@@ -112,7 +121,9 @@ CASES: dict[str, Callable[[Path], Case]] = {
     "vp8": lambda f: clip_case(f, "a.webm", small(video_codec="libvpx", fps=Fraction(25))),
     "late start": lambda f: shifted_case(f, 700),
     "edit list": lambda f: shifted_case(f, -1500),
-    "open groups": open_gop_case,
+    "open groups": lambda f: h264_case(f, "open.mp4", OPEN_GROUPS),
+    "open groups in AVI": lambda f: h264_case(f, "open.avi", OPEN_GROUPS),
+    "refreshed in parts": lambda f: h264_case(f, "refreshed.mp4", REFRESHED),
     "fragmented": fragmented_case,
 }
 

@@ -128,11 +128,6 @@ class FrameSource(Closeable):
         self._next = None
         self._is_first = self._decoder.seek(due)
         frame = self._decoder.read()
-        if frame is None and not self._is_first:
-            # Nothing decodes after that keyframe: the end of a damaged file. Decode from the start
-            # and hold the last frame.
-            self._is_first = self._decoder.seek(-(1 << 62))
-            frame = self._decoder.read()
         if frame is None:
             raise UnreadableMedia(f"{self._path.name}: none of its frames can be decoded")
         self._show(frame)

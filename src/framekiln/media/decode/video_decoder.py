@@ -32,6 +32,7 @@ from framekiln.media.container import (
 )
 from framekiln.media.decode.filter_chain import Deinterlacer, is_interlaced_order
 from framekiln.media.errors import UnreadableMedia
+from framekiln.media.keyframes import is_clean_start
 from framekiln.media.last_frame import LastFrame
 
 # More threads hold more frames in memory and gain little over two or three.
@@ -68,13 +69,8 @@ class VideoDecoder(Closeable):
     def read(self) -> VideoFrame | None:
         """Return the next frame with its timestamp; None after the last."""
         self._has_begun = True
-        while not self._ready:
-            check_cancelled()
-            packet = next(self._packets, None)
-            self._ready = self._whole.finish() if packet is None else self._decode(packet)
-            if packet is None and not self._ready:
-                return None
-        return self._ready.pop(0)
+        self._fill()
+        return self._ready.pop(0) if self._ready else None
 
     @property
     def is_deinterlacing(self) -> bool:
@@ -88,7 +84,7 @@ class VideoDecoder(Closeable):
             target = ticks - self._deinterlace_margin - round(step_s / self.tick_s)
             if target <= first:
                 break
-            if self._seek_keyframe(target) and self._floor <= ticks:
+            if self._begin_at_keyframe(target, latest=ticks):
                 return False
         if self._has_begun:
             # Reopened: not every format can seek back to its very first packet.
@@ -141,24 +137,49 @@ class VideoDecoder(Closeable):
         self._last = LastFrame()
         self._is_at_end = False
 
-    def _seek_keyframe(self, target: int) -> bool:
-        """Seek to a keyframe near `target`; return whether there is one to decode from."""
+    def _begin_at_keyframe(self, target: int, *, latest: int) -> bool:
+        """Seek to a keyframe near `target`; return whether decoding can start there.
+
+        Where pictures are refreshed part by part, containers also call the start of a refresh a
+        keyframe; whole frames come out of the decoder much later.
+        """
+        packet = self._seek_packet(target)
+        if packet is None or packet.pts is None or packet.pts > latest:
+            return False
+        if self._decode_times is not None and not _is_closed(packet):
+            # Times are given in the order of frames, and those shown before it are missing.
+            return False
+        # Frames shown before the keyframe may depend on frames before it.
+        self._floor = packet.pts
+        self._ready = self._decode(packet)
+        self._fill()
+        first = next(iter(self._ready), None)
+        return first is not None and first.key_frame and (first.pts or 0) <= latest
+
+    def _seek_packet(self, target: int) -> "Packet[VideoStream] | None":
+        """Seek; return the first keyframe there."""
         file = self._opened
         self._has_begun = True
         try:
             file.container.seek(target, stream=file.stream)
         except av.FFmpegError:
-            return False
+            return None
         file.context.flush_buffers()
         self._restart()
         for packet in self._packets:
             check_cancelled()
             if packet.is_keyframe and packet.pts is not None:
-                # Frames shown before the keyframe may depend on frames before it.
-                self._floor = packet.pts
-                self._ready = self._decode(packet)
-                return True
-        return False
+                return packet
+        return None
+
+    def _fill(self) -> None:
+        """Decode until a frame is ready, or the file ends."""
+        while not self._ready:
+            check_cancelled()
+            packet = next(self._packets, None)
+            self._ready = self._whole.finish() if packet is None else self._decode(packet)
+            if packet is None:
+                return
 
     def _decode(self, packet: "Packet[VideoStream]") -> list[VideoFrame]:
         self._last.add(packet)
@@ -203,6 +224,11 @@ class _File:
     container: InputContainer
     stream: VideoStream
     context: VideoCodecContext
+
+
+def _is_closed(packet: "Packet[VideoStream]") -> bool:
+    """Return whether no frame of H.264 after a keyframe is shown before it."""
+    return is_clean_start("h264", packet.stream.codec_context.extradata or b"", bytes(packet))
 
 
 def _decoder_for(stream: VideoStream, *, is_rough: bool) -> VideoCodecContext:
