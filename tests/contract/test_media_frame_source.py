@@ -102,6 +102,57 @@ def is_avi(path: Path) -> bool:
     return path.suffix == ".avi"
 
 
+def with_divx_mark(frame: bytes) -> bytes:
+    """Return an MPEG-4 keyframe that says that packets have two frames."""
+    return frame.replace(b"\0\0\1\xb6", b"\0\0\1\xb2DivX503b1393p\0\0\1\xb6", 1)
+
+
+def stand_in(frame: bytes) -> bytes:
+    """Return an MPEG-4 frame at the time of another one that says: not coded."""
+    coded = frame.split(b"\0\0\1\xb6")[1]
+    bits = f"{int.from_bytes(coded[:8]):064b}"
+    # The type, seconds in ones and a zero, a marker, 24ths of a second in 5 bits, a marker.
+    end = bits.index("0", 2) + 8
+    header = ("01" + bits[2:end] + "0").ljust(24, "1")
+    return b"\0\0\1\xb6" + int(header, 2).to_bytes(3)
+
+
+def packed_case(folder: Path) -> Case:
+    """MPEG-4 as DivX and Xvid write it into AVI.
+
+    A packet has a P-frame and the B-frame before it, so that each packet gives one frame; the one
+    after the group is empty.
+    """
+    path, count = folder / "packed.avi", 73
+    encoder = av.CodecContext.create("mpeg4", "w")
+    assert isinstance(encoder, av.VideoCodecContext)
+    encoder.width, encoder.height, encoder.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+    encoder.time_base, encoder.framerate = Fraction(1, 24), Fraction(24)
+    encoder.gop_size, encoder.max_b_frames, encoder.thread_count = 12, 2, 1
+    encoder.options = {"qscale": "3", "flags": "qscale+bitexact", "b_strategy": "0"}
+    packets = []
+    for n in range(count):
+        packets += encoder.encode(as_frame(draw_frame_code(n, WIDTH, HEIGHT), n, 24))
+    packets += encoder.encode(None)
+    chunks = [(with_divx_mark(bytes(packets[0])), True)]
+    for n in range(1, count, 3):
+        reference, earlier, later = (bytes(packet) for packet in packets[n : n + 3])
+        is_key = packets[n].is_keyframe
+        both = (with_divx_mark(reference) if is_key else reference) + earlier
+        chunks += [(both, is_key), (later, False), (stand_in(reference), False)]
+    with av.open(path, "w") as container:
+        stream = container.add_stream("mpeg4", rate=24)
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        stream.codec_context.codec_tag = "XVID"
+        for n, (chunk, is_key) in enumerate(chunks):
+            packet = av.Packet(chunk)
+            packet.pts = packet.dts = n
+            packet.time_base, packet.stream = Fraction(1, 24), stream
+            packet.is_keyframe = is_key
+            container.mux_one(packet)
+    return Case(path, {n: Fraction((n + 1) * 1000, 24) for n in range(count)})
+
+
 def as_frame(rgb: Picture, n: int, fps: int) -> av.VideoFrame:
     frame = SCALER.reformat(av.VideoFrame.from_ndarray(rgb, format="rgb24"), format="yuv420p")
     frame.pts, frame.time_base = n, Fraction(1, fps)
@@ -124,6 +175,7 @@ CASES: dict[str, Callable[[Path], Case]] = {
     "open groups": lambda f: h264_case(f, "open.mp4", OPEN_GROUPS),
     "open groups in AVI": lambda f: h264_case(f, "open.avi", OPEN_GROUPS),
     "refreshed in parts": lambda f: h264_case(f, "refreshed.mp4", REFRESHED),
+    "packed": packed_case,
     "fragmented": fragmented_case,
 }
 

@@ -197,13 +197,18 @@ def has_alpha_track(stream: VideoStream) -> bool:
     )
 
 
-def has_decode_times_only(stream: VideoStream) -> bool:
-    """Return whether timestamps say when frames are decoded, not when they are shown.
+def is_avi(stream: Stream) -> bool:
+    """Return whether a stream is of an AVI, whose times are those of decoding.
 
-    AVI has no others. FFmpeg finds out the order of frames itself, but not in H.264.
+    FFmpeg guesses when frames are shown; wrongly for MPEG-4 with two frames in a packet. A frame is
+    shown when the decoder, given the packet of that time, returns it.
     """
-    is_h264 = stream.codec_context.codec.canonical_name == "h264"
-    return stream.container.format.name == "avi" and is_h264
+    return stream.container.format.name == "avi"
+
+
+def has_decode_times_only(stream: VideoStream) -> bool:
+    """Return whether the decoder does not tell either when frames are shown: H.264 in AVI."""
+    return is_avi(stream) and stream.codec_context.codec.canonical_name == "h264"
 
 
 def require_decoder(stream: Stream, path: Path) -> None:

@@ -26,6 +26,7 @@ from framekiln.media.container import (
     MAX_SIDE_PX,
     has_alpha_track,
     has_decode_times_only,
+    is_avi,
     open_media,
     translate_ffmpeg_errors,
     video_stream,
@@ -199,7 +200,7 @@ class VideoDecoder(Closeable):
 
     def _stamp(self, frame: VideoFrame) -> int:
         """Give a frame without a timestamp the one that follows the previous frame's."""
-        stamp = frame.pts if self._decode_times is None else self._next_decode_time(frame)
+        stamp = self._stamp_of(frame)
         pts = self._next_pts if stamp is None else stamp
         frame.pts = pts
         # A frame that is not shown in the order of decoding comes out after the last packet.
@@ -207,6 +208,11 @@ class VideoDecoder(Closeable):
             frame.duration = self._last.measure(self._path, self._opened.stream) or frame.duration
         self._next_pts = pts + max(1, frame.duration)
         return pts
+
+    def _stamp_of(self, frame: VideoFrame) -> int | None:
+        if self._decode_times is not None:
+            return self._next_decode_time(frame)
+        return frame.dts if is_avi(self._opened.stream) else frame.pts
 
     def _next_decode_time(self, frame: VideoFrame) -> int | None:
         """Return the earliest time at which a frame was decoded that no frame has yet."""
