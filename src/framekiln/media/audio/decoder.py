@@ -46,10 +46,10 @@ _SEEKS_EXACTLY: Final = {"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "wav", "fla
 _PREROLL_S: Final = Fraction(1, 2)
 # Containers with millisecond timestamps misplace packets by up to 1 ms; a real gap is longer.
 _JITTER_S: Final = Fraction(1, 100)
-# How far timestamps of Matroska are off where the encoder delay is trimmed again: both are rounded.
+# How far rounded timestamps are off; in Matroska the delay of the encoder is rounded, too.
 _STAMP_ERROR_S: Final = Fraction(2, 1000)
-# All frames of a track have the same length.
-_EVEN_CODECS: Final = {"aac", "ac3", "eac3", "mp2", "mp3", "opus"}
+# All frames of a track have the same length, except in some files of FLAC.
+_EVEN_CODECS: Final = {"aac", "ac3", "alac", "eac3", "flac", "mp2", "mp3", "opus"}
 # 44,100 Hz and its fractions align with 48 kHz every 147 samples; no codec has a shorter frame.
 _MAX_LEFT_OUT: Final = 147
 
@@ -195,8 +195,8 @@ class _Run:
         self._start_s, self._rate, self._layout = at_s, frame.sample_rate, frame.layout.name
         self._format = frame.format.name
         self._jitter = int(_JITTER_S * self._rate)
-        # Whether a count of frames says more about times than timestamps do.
-        self._is_even = is_even and (frame.time_base or 0) * frame.sample_rate > 1
+        # Then a count of frames says more about times than timestamps, which may be rounded.
+        self._is_even = is_even
         self._first_samples = self._last_samples = frame.samples
         self._fed = self._left_out = 0
         self._first = self._next = round(at_s * RATE_HZ)
@@ -224,10 +224,11 @@ class _Run:
     def _place_of(self, start_s: Fraction, samples: int) -> int:
         """Return how many samples after the start of this run a frame starts.
 
-        If timestamps are rounded, but all frames are equally long, their ends are counted.
+        Timestamps may be rounded, also to milliseconds in a file whose ticks are samples. If frames
+        are equally long, their ends are counted.
         """
         place = round((start_s - self._start_s) * self._rate)
-        if not self._is_even or not self._last_samples:
+        if not self._is_even or samples != self._last_samples:
             return place
         after = place + samples - self._fed
         error = round(Fraction(after, self._last_samples)) * self._last_samples - after
