@@ -132,5 +132,5 @@ def test_thumbnail_times_are_even_for_any_duration() -> None:
 def test_tiles_have_the_shape_of_the_video(
     size: tuple[int, int], expected: tuple[int, int]
 ) -> None:
-    video = VideoFacts(*size, 0, Fraction(25), "h264", "yuv420p", False, False, Fraction(0))
+    video = VideoFacts(*size, 0, True, Fraction(25), "h264", "yuv420p", False, False, Fraction(0))
     assert tile_size(video) == expected

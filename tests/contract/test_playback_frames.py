@@ -286,6 +286,18 @@ def test_the_sound_of_a_cut_film_ends_with_its_source(tmp_path: Path) -> None:
     assert float(outline.duration_s) == pytest.approx(duration_s, abs=1024 / RATE_HZ)
 
 
+def test_a_mirrored_video_is_shown_as_in_the_mirror(tmp_path: Path) -> None:
+    """As phones record themselves; it was copied, but without its orientation."""
+    source = make_pictures(
+        tmp_path / "a.mp4", ClipCoding("libx264"), count=12, size_px=(192, 144), is_mirrored=True
+    )
+    main = make_outline(source, None).video_renditions[0]
+    path = tmp_path / "made.mp4"
+    path.write_bytes(b"".join([main.init, *all_segments(source, main)]))
+    frames = decode_frames(path)
+    assert [read_frame_code(frame.rgb[:, ::-1]) for frame in frames] == list(range(12))
+
+
 def test_pixels_become_square(tmp_path: Path) -> None:
     source = tmp_path / "wide.mp4"
     with av.open(str(source), "w") as container:

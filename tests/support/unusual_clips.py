@@ -50,6 +50,7 @@ def make_pictures(
     fps: int = 24,
     size_px: tuple[int, int] = (160, 120),
     rotation_degrees: int = 0,
+    is_mirrored: bool = False,
 ) -> Path:
     """Write frame codes 0 to `count` with an encoder; the file extension selects the container."""
     width, height = size_px
@@ -63,8 +64,8 @@ def make_pictures(
         stream.colorspace, stream.color_range = Colorspace.ITU709, ColorRange.MPEG
         if coding.pix_fmt.startswith("yuvj"):
             stream.color_range = ColorRange.JPEG
-        if rotation_degrees:
-            stream.set_display_rotation(rotation_degrees)
+        if rotation_degrees or is_mirrored:
+            stream.set_display_rotation(rotation_degrees, hflip=is_mirrored)
         for n in range(count):
             frame = converter.reformat(
                 av.VideoFrame.from_ndarray(draw_frame_code(n, width, height)),

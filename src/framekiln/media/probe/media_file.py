@@ -27,7 +27,7 @@ from framekiln.media.container import (
     translate_ffmpeg_errors,
     video_stream,
 )
-from framekiln.media.decode.frame_properties import has_alpha, orientation_of
+from framekiln.media.decode.frame_properties import Orientation, has_alpha, orientation_of
 from framekiln.media.decode.video_decoder import VideoDecoder
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.last_frame import LastFrame, stated_track_end
@@ -51,6 +51,8 @@ class VideoFacts:
     height_px: int
     rotation_degrees: int
     """Counter-clockwise, already applied to width and height."""
+    is_upright: bool
+    """Whether frames are stored as they are shown, neither rotated nor mirrored."""
     fps: Fraction
     """Mean rate; 0 if the file does not state it."""
     codec: str
@@ -110,6 +112,7 @@ def _video_facts(stream: VideoStream, path: Path) -> VideoFacts:
         width_px=width,
         height_px=height,
         rotation_degrees=orientation.rotation_degrees,
+        is_upright=orientation == Orientation(),
         fps=Fraction(stream.average_rate or stream.guessed_rate or 0),
         codec=stream.codec_context.codec.canonical_name,
         pix_fmt=frame.format.name,

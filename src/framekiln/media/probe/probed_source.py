@@ -25,6 +25,8 @@ class ProbedSource:
     height_px: float | None = None
     rotation_degrees: int = 0
     """Counter-clockwise, already applied to width and height."""
+    is_upright: bool = True
+    """Of a video: whether frames are stored as they are shown, neither rotated nor mirrored."""
     has_alpha: bool = False
     is_interlaced: bool = False
     duration_s: Fraction | None = None

@@ -108,6 +108,7 @@ def _media(path: Path) -> ProbedSource:
         width_px=video.width_px if video else None,
         height_px=video.height_px if video else None,
         rotation_degrees=video.rotation_degrees if video else 0,
+        is_upright=video is None or video.is_upright,
         has_alpha=video is not None and video.has_alpha,
         is_interlaced=video is not None and video.is_interlaced,
         duration_s=facts.duration_ms / 1000,

@@ -259,10 +259,10 @@ def _is_playable(stream: VideoStream, parameter_sets: bytes) -> bool:
 
 
 def _is_shown_as_stored(stream: VideoStream, facts: ProbedSource) -> bool:
-    """Return whether frames are neither rotated, stretched, interlaced nor HDR."""
+    """Return whether frames are neither rotated, mirrored, stretched, interlaced nor HDR."""
     is_same = (stream.width, stream.height) == (facts.width_px, facts.height_px)
     is_plain = not facts.is_interlaced and stream.codec_context.color_trc not in HDR_CURVES
-    return is_same and is_plain and facts.rotation_degrees == 0
+    return is_same and is_plain and facts.is_upright
 
 
 def _is_copyable(packet: "Packet[Any]", *, is_here: bool) -> bool:
