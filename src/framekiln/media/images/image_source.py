@@ -1,6 +1,7 @@
 """Frames of image files by time, as RGBA: still images, and animations by their own frame times.
 
-EXIF orientation is applied. SVG is not decoded here, because it needs a browser.
+EXIF orientation and colour profiles are applied. SVG is not decoded here, because it needs a
+browser.
 
 GIFs are composed as in browsers. A GIF is drawn part by part on a canvas that is initially
 transparent. Before the next part, the last one is kept, cleared, or replaced by what was there
@@ -23,6 +24,7 @@ from PIL import Image, ImageOps
 
 from framekiln.kit.cancellation import check_cancelled
 from framekiln.kit.closeable import Closeable
+from framekiln.media.images.colour_profile import ColourProfile
 from framekiln.media.images.frame_times import MAX_FRAMES
 from framekiln.media.images.image_facts import (
     MAX_PIXELS,
@@ -162,6 +164,7 @@ class ImageSource(Closeable):
             with translate_image_errors():
                 is_gif = self._image.format == "GIF"
                 self._gif = GifFrames(path.read_bytes()) if is_gif else None
+                self._profile = ColourProfile.read(self._image.info.get("icc_profile"))
         except BaseException:
             self._file.close()
             raise
@@ -199,9 +202,10 @@ class ImageSource(Closeable):
     def _seek(self, number: int) -> Pixels:
         check_cancelled()
         self._image.seek(self._first + number)
-        # Images with a palette become 8-bit here.
-        turned = _in_8_bits(ImageOps.exif_transpose(self._image)).convert("RGBA")
-        return np.asarray(turned, np.uint8)
+        turned = _in_8_bits(ImageOps.exif_transpose(self._image))
+        profile = self._profile
+        rgba = profile.to_rgba(turned) if profile else turned.convert("RGBA")
+        return np.asarray(rgba, np.uint8)
 
 
 def _in_8_bits(image: Image.Image) -> Image.Image:
