@@ -7,6 +7,7 @@ import av
 import pytest
 
 from framekiln.media.errors import UnreadableMedia
+from framekiln.media.isobmff.boxes import boxes_in
 from framekiln.media.probe.media_file import probe_media
 from tests.support.clips import Clip, make_clip, make_still
 
@@ -84,6 +85,30 @@ def test_a_recording_without_a_length_in_its_header_is_measured(tmp_path: Path) 
     with av.open(live) as container:
         assert container.duration is None
     assert abs(probe_media(live).duration_ms - 2000) <= 1
+
+
+def test_the_end_of_fragments_from_the_middle_of_a_stream_is_that_of_the_last(
+    tmp_path: Path,
+) -> None:
+    """As parts of a live stream are saved; the time before them counted twice."""
+    source = make_clip(tmp_path / "a.mp4", Clip(duration_s=Fraction(3)))
+    options = {"movflags": "frag_keyframe+empty_moov+default_base_moof"}
+    with av.open(source) as read, av.open(tmp_path / "b.mp4", "w", options=options) as written:
+        copies = [written.add_stream_from_template(each, opaque=True) for each in read.streams]
+        for packet in read.demux():
+            if packet.dts is not None:
+                packet.stream = copies[packet.stream_index]
+                written.mux(packet)
+    data = (tmp_path / "b.mp4").read_bytes()
+    boxes = [data[box.start : box.end] for box in boxes_in(data) if box.kind != "mfra"]
+    part = tmp_path / "part.mp4"
+    # Without the fragment of the first second, which has a box of headers and one of media.
+    part.write_bytes(b"".join(boxes[:2] + boxes[4:]))
+    with av.open(part) as container:
+        ends = [(packet.pts, packet) for packet in container.demux() if packet.pts is not None]
+        end_ms = max((pts + (each.duration or 0)) * each.time_base * 1000 for pts, each in ends)
+        assert min(pts * each.time_base for pts, each in ends) > Fraction(9, 10)
+    assert probe_media(part).duration_ms == end_ms
 
 
 @pytest.mark.parametrize(

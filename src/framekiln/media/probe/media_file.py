@@ -160,21 +160,22 @@ def _stated_end_ms(path: Path, container: InputContainer, stream: Stream) -> Fra
     if not stream.duration or not stream.time_base:
         return None
     end_ms = track_start_ms(stream) + stream.duration * stream.time_base * 1000
-    is_reordered = isinstance(stream, VideoStream) and stream.codec_context.has_b_frames
-    if not is_reordered or not is_mp4(stream):
+    if not is_mp4(stream):
         return end_ms
-    # It is the sum of the times between decoded frames.
     stated = stated_track_end(path, stream)
     if stated is None:
-        # All fragments of a remote file would be fetched.
+        # In fragments the duration counts from zero. All of a remote file would be fetched.
         is_known = isinstance(path, RangedPath)
-    else:
+    elif isinstance(stream, VideoStream) and stream.codec_context.has_b_frames:
+        # It is the sum of the times between decoded frames.
         is_known = abs(stated.end_s * 1000 - end_ms) <= stated.tick_s * 1000
+    else:
+        is_known = True
     return end_ms if is_known else _last_frame_end_ms(path, container, stream) or end_ms
 
 
 def _last_frame_end_ms(path: Path, container: InputContainer, stream: Stream) -> Fraction | None:
-    """Return the end of the last frame; None if the file is damaged there."""
+    """Return the end of the last frame, or of audio; None if the file is damaged there."""
     last = LastFrame()
     with suppress(av.FFmpegError):
         container.seek(container.duration or 0)
