@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from framekiln.media.errors import UnreadableMedia
+from framekiln.media.probe.truncation import check_complete
 from framekiln.media.tracks.split import process_video
 from tests.support.clips import Clip, make_clip
 
@@ -45,6 +46,29 @@ def test_a_truncated_file_is_refused_as_truncated(tmp_path: Path, name: str, par
     whole = make_clip(tmp_path / name, clip)
     cut = changed(whole, lambda data: data.__delitem__(slice(int(len(data) * part), None)))
     assert "is truncated: " in refusal(cut)
+
+
+@pytest.mark.parametrize(
+    ("name", "clip"),
+    [
+        ("a.avi", SMALL),
+        ("a.wav", Clip(video_codec=None, audio_codec="pcm_s16le")),
+    ],
+)
+def test_a_truncated_riff_file_is_refused_unless_its_length_is_unknown(
+    tmp_path: Path, name: str, clip: Clip
+) -> None:
+    whole = make_clip(tmp_path / name, clip)
+    cut = changed(whole, lambda data: data.__delitem__(slice(len(data) // 2, None)))
+    assert "is truncated: " in refusal(cut)
+    media = b"movi" if name.endswith("avi") else b"data"
+    at = cut.read_bytes().index(media)
+    at += -4 if media == b"movi" else 4
+
+    def forget_length(data: bytearray) -> None:
+        data[at : at + 4] = b"\xff" * 4
+
+    check_complete(changed(cut, forget_length))
 
 
 def test_an_empty_file_is_refused_as_empty(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Finds truncated media files, by the declared lengths of their top-level elements.
 
-Decoders stop silently at the end of a file. Knows MP4, MOV, MKV and WebM; other formats are not
-checked.
+Decoders stop silently at the end of a file. Knows MP4, MOV, MKV, WebM, AVI and WAV; other formats
+are not checked.
 """
 
 from pathlib import Path
@@ -20,6 +20,17 @@ _EBML: Final = b"\x1a\x45\xdf\xa3"
 _SEGMENT: Final = b"\x18\x53\x80\x67"
 _MAX_NUMBER_BYTES: Final = 8
 
+_RIFF: Final = b"RIFF"
+# The chunks of AVI and WAV that hold the media; the first is a list, with its type.
+_MEDIA_CHUNKS: Final = {(b"AVI ", b"LIST", b"movi"), (b"WAVE", b"data", b"")}
+_RIFF_HEADER_BYTES: Final = 12
+_CHUNK_HEADER_BYTES: Final = 8
+_MAX_CHUNKS: Final = 1_000
+# Streams state any size that large, or none.
+_UNKNOWN_FROM: Final = 0x7FFF_0000
+# Some programs count their own headers.
+_MISCOUNTED_BYTES: Final = 4096
+
 
 def check_complete(path: Path) -> None:
     """Refuse a file whose end is missing.
@@ -36,6 +47,8 @@ def check_complete(path: Path) -> None:
             wrong = _missing_of_mp4(file, size_bytes, has_fragments_checked=not is_remote)
         elif start.startswith(_EBML):
             wrong = _missing_of_matroska(file, size_bytes)
+        elif start.startswith(_RIFF):
+            wrong = _missing_of_riff(file, size_bytes)
         else:
             return
     if wrong is not None:
@@ -77,6 +90,28 @@ def _missing_of_matroska(file: BinaryIO, size_bytes: int) -> str | None:
     if segment_bytes is None or at + segment_bytes <= size_bytes:
         return None
     return f"it should have {at + segment_bytes} bytes, of which {size_bytes} are there"
+
+
+def _missing_of_riff(file: BinaryIO, size_bytes: int) -> str | None:
+    file.seek(0)
+    form = file.read(_RIFF_HEADER_BYTES)[8:]
+    at = _RIFF_HEADER_BYTES
+    for _ in range(_MAX_CHUNKS):
+        file.seek(at)
+        header = file.read(_RIFF_HEADER_BYTES)
+        if len(header) < _CHUNK_HEADER_BYTES:
+            break
+        kind, length = header[:4], int.from_bytes(header[4:8], "little")
+        list_type = header[8:] if kind == b"LIST" else b""
+        at += _CHUNK_HEADER_BYTES
+        if (form, kind, list_type) in _MEDIA_CHUNKS:
+            is_missing = at + length > size_bytes + _MISCOUNTED_BYTES
+            if length >= _UNKNOWN_FROM or not is_missing:
+                return None
+            return f"it should have {at + length} bytes, of which {size_bytes} are there"
+        # Chunks begin at even positions.
+        at += length + length % 2
+    return None
 
 
 def _read_number(file: BinaryIO) -> int | None:
