@@ -65,6 +65,10 @@ _MAGIC: Final = {
     b"\x1f\x8b": SniffedType(None, "application/gzip"),
     b"FLV\x01": SniffedType(None, "video/x-flv"),
     b"\x30\x26\xb2\x75\x8e\x66\xcf\x11": SniffedType(None, "video/x-ms-asf"),
+    b"\x06\x0e\x2b\x34\x02\x05\x01\x01": SniffedType(None, "application/mxf"),
+    b"caff": SniffedType(None, "audio/x-caf"),
+    b"#!AMR": SniffedType(None, "audio/amr"),
+    b".snd": SniffedType(None, "audio/basic"),
     b"\x7fELF": SniffedType(None, "application/x-executable"),
     b"MZ": SniffedType(None, "application/x-msdownload"),
     b"\x00\x00\x01\xba": SniffedType(None, "video/mpeg"),
@@ -127,7 +131,9 @@ def _matroska(head: bytes) -> SniffedType | None:
 def _riff(head: bytes) -> SniffedType | None:
     if head[:4] in (b"RIFF", b"RF64", b"BW64"):
         return _RIFF.get(head[8:12], UNKNOWN)
-    return None
+    # Named only so that an error message can say what it was.
+    is_aiff = head[:4] == b"FORM" and head[8:12] in (b"AIFF", b"AIFC")
+    return SniffedType(None, "audio/aiff") if is_aiff else None
 
 
 def _ogg(head: bytes) -> SniffedType | None:

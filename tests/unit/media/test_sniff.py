@@ -98,6 +98,10 @@ def test_text_that_ends_inside_a_letter_is_still_text() -> None:
         (b"\0\0\0\x1cftypavif\0\0\0\0avifmif1miaf", "image/avif"),
         (b"\0\0\0\x18styp\0\0\0\0", "video/iso.segment"),
         (b"\x7fELF\x02\x01", "application/x-executable"),
+        (bytes.fromhex("060e2b34020501010d0102010102"), "application/mxf"),
+        (b"FORM\0\x0b\xb8.AIFFCOMM", "audio/aiff"),
+        (b"caff\0\x01\0\0desc", "audio/x-caf"),
+        (b"#!AMR\n", "audio/amr"),
     ],
 )
 def test_unsupported_formats_are_named_without_a_kind(head: bytes, mime_type: str) -> None:
