@@ -228,16 +228,23 @@ def _container_extent(layer: Layer, children: tuple[PlacedLayer, ...]) -> LayerE
     window = SourceWindow(trim.start_s, trim.end_s)
     if trim.end_s is not None:
         return _window_extent(window)
-    least_s = max((child.start_s + child.extent.least_s for child in children), default=_ZERO)
+    needed = [child.start_s + child.extent.least_s for child in children if child.extent.least_s]
+    least_s = max(needed, default=_ZERO)
+    length_s = max(_ZERO, least_s - trim.start_s)
     hint_s = max((child.start_s + child.extent.hint_s for child in children), default=_ZERO)
     hint_s = max(_ZERO, hint_s - trim.start_s)
-    if least_s <= trim.start_s:
-        return LayerExtent(None, hint_s=hint_s, window=window)
-    length_s = least_s - trim.start_s
-    if isinstance(layer, SequenceLayer) and children[-1].end_s is None:
-        # The last layer lasts as long as the container; its least length would cut its crossfade.
+    if length_s == 0 or _is_endless(layer, children, least_s):
         return LayerExtent(None, length_s, hint_s, window)
     return LayerExtent(length_s, length_s, hint_s, window)
+
+
+def _is_endless(layer: Layer, children: tuple[PlacedLayer, ...], least_s: Fraction) -> bool:
+    """Whether a layer inside would only be cut off if the container ended at `least_s`."""
+    if isinstance(layer, SequenceLayer):
+        # A crossfade may begin before what the layers before it need.
+        return children[-1].end_s is None
+    endless = [child for child in children if child.end_s is None]
+    return any(child.start_s + child.extent.least_s >= least_s for child in endless)
 
 
 def _crossfade(

@@ -154,6 +154,31 @@ SPANS: list[tuple[str, list[dict[str, Any]], dict[str, Any], dict[str, tuple[Any
         {"g": (2, 4), "i": (1, 5)},
     ),
     (
+        "a group is not over when a layer without an end begins",
+        [
+            {
+                "type": "group",
+                "id": "g",
+                "timeline": {"start": 1},
+                "layers": [video(trim={"end": 2}), image(timeline={"start": 3}, trim={})],
+            }
+        ],
+        {"duration": 9},
+        {"g": (1, 9), "v": (1, 3), "i": (4, 9)},
+    ),
+    (
+        "a frozen picture stays as long as the film, also in a group",
+        [{"type": "group", "id": "g", "layers": [video(trim={"end": 2}, freeze=True)]}],
+        {"duration": 5},
+        {"g": (0, 5), "v": (0, 5)},
+    ),
+    (
+        "a group ends with the last layer that has an end",
+        [{"type": "group", "id": "g", "layers": [image(trim={}), video(trim={"end": 2})]}],
+        {"duration": 5},
+        {"g": (0, 2), "i": (0, 2), "v": (0, 2)},
+    ),
+    (
         "an animation that stands in the config",
         [{"type": "lottie", "id": "l", "lottie": {"fr": 25, "ip": 0, "op": 50, "w": 10, "h": 10}}],
         {},
