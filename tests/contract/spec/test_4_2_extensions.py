@@ -93,8 +93,11 @@ async def test_a_film_has_the_codec_of_its_extension(
 @pytest.mark.parametrize("extension", STILLS)
 async def test_a_still_shows_the_configured_instant(app: AppHarness, extension: str) -> None:
     config = halves(extension=extension, time=4.7, filename=f"cover.{extension}")
+    config["layers"].append({**config["layers"][0], "position": {"x": 64}})
     video = await ended(app, await create_video(app, config))
     assert video["is_ready"], video
+    [warning] = video["warnings"]
+    assert (warning["path"], warning["code"]) == ("layers.2.position", "off_screen")
     assert not {"stream_url", "duration"} & video.keys()
     answer = await app.client.get(video["download_url"])
     assert answer.headers["content-type"] == STILLS[extension]

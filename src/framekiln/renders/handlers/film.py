@@ -138,7 +138,9 @@ class FilmRender:
             byte_size=(await asyncio.to_thread(path.stat)).st_size,
             record=asdict(still.record),
         )
-        if not await retry_while_database_down(lambda: self.worker.complete(render.id, result)):
+        if not await retry_while_database_down(
+            lambda: self.worker.complete(render.id, result, plan=still.plan)
+        ):
             await self.new_blobs.discard(key)
 
 
