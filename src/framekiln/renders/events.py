@@ -57,7 +57,7 @@ class RenderEvents:
                 api_key_id=render.api_key_id,
                 topic=topic,
                 resource_id=render.id,
-                data=render_summary(render, base_url=self._base_url),
+                data=event_data(render, base_url=self._base_url),
             )
             await self._outbox.record(connection, event)
 
@@ -69,8 +69,19 @@ class RenderEvents:
         return self._outbox.without_subscribers(organization_id, api_key_id, topic)
 
 
+def event_data(render: Render, *, base_url: str) -> dict[str, Any]:
+    """Return the event data of a render: `md5` is that of the output, not the caller's."""
+    is_queued = render.status is RenderStatus.QUEUED
+    return {
+        **render_summary(render, base_url=base_url),
+        # The same word as in the topic.
+        "status": "pending" if is_queued else str(render.status),
+        "md5": render.result.md5 if render.result else None,
+    }
+
+
 def render_summary(render: Render, *, base_url: str) -> dict[str, Any]:
-    """Return a render as JSON, for webhooks and the API: as made, or as asked until it is made."""
+    """Return a render as JSON: as made, or as asked until it is made."""
     result, failure = render.result, render.failure
     shown = result or render.request
     url = f"{base_url}/api/v1/renders/{render.id}.{container_of(render.request.output)}"

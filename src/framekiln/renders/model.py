@@ -118,6 +118,8 @@ class RenderResult:
     byte_size: int
     record: dict[str, Any]
     """How it was made: a `CaptureRecord` of the whole film, as JSON."""
+    md5: str | None = None
+    """Of its bytes; None if an earlier version made it."""
 
 
 @dataclass(frozen=True)

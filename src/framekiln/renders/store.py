@@ -303,19 +303,15 @@ async def complete(
         UPDATE render SET status = 'complete', completed_at = %(now)s, width_px = %(width_px)s,
             height_px = %(height_px)s, fps = %(fps)s, duration_ms = %(duration_ms)s,
             output_key = %(output_key)s, byte_size = %(byte_size)s, record = %(record)s,
-            film_digest = %(film_digest)s
+            output_md5 = %(md5)s, film_digest = %(film_digest)s
         WHERE id = %(id)s AND status = ANY(%(before)s)
         """,
         {
             "id": render_id,
             "before": states_before(RenderStatus.COMPLETE),
             "now": now,
-            "width_px": result.width_px,
-            "height_px": result.height_px,
+            **vars(result),
             "fps": str(result.fps),
-            "duration_ms": result.duration_ms,
-            "output_key": result.output_key,
-            "byte_size": result.byte_size,
             "record": Jsonb(result.record),
             "film_digest": film_digest,
         },
@@ -390,6 +386,7 @@ def _result(row: Row) -> RenderResult | None:
         output_key=row["output_key"],
         byte_size=row["byte_size"],
         record=row["record"],
+        md5=row["output_md5"],
     )
 
 

@@ -4,7 +4,6 @@ It must be what a render could have made: an MP4 with H.264, and AAC or no sound
 trusted, so a confined child process probes it.
 """
 
-import asyncio
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +13,7 @@ from framekiln.media.errors import UnreadableMedia
 from framekiln.media.task_names import PROBE_MEDIA_TASK
 from framekiln.renders.errors import BadFilm
 from framekiln.renders.model import RenderResult
+from framekiln.renders.output_file import read_output_facts
 from framekiln.timeline import read_fraction
 
 MAX_OUTPUT_BYTES: Final = 1 << 30
@@ -48,12 +48,14 @@ async def probe_film(path: Path, *, output_key: str) -> RenderResult:
     fps = read_fraction(facts["fps"])
     if fps <= 0 or facts["duration_ms"] < 1:
         raise BadFilm("the uploaded MP4 does not say how long it is, or at which rate")
+    output = await read_output_facts(path)
     return RenderResult(
         width_px=facts["width_px"],
         height_px=facts["height_px"],
         fps=fps,
         duration_ms=facts["duration_ms"],
         output_key=output_key,
-        byte_size=(await asyncio.to_thread(path.stat)).st_size,
+        byte_size=output.byte_size,
         record={"uploaded": True},
+        md5=output.md5,
     )

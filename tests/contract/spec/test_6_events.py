@@ -1,7 +1,10 @@
 """Clause 6: renders and files have their events subscribe, in order, with the documented fields."""
 
 import asyncio
+import hashlib
+import io
 import json
+import tarfile
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -50,20 +53,35 @@ async def subscribe(app: AppHarness, receiver: Receiver, events: str, count: int
     return wait
 
 
+def bundle(page: str) -> bytes:
+    written = io.BytesIO()
+    with tarfile.open(fileobj=written, mode="w:gz") as archive:
+        entry = tarfile.TarInfo("index.html")
+        entry.size = len(page)
+        archive.addfile(entry, io.BytesIO(page.encode()))
+    return written.getvalue()
+
+
 async def test_a_render_sends_an_event_for_each_state(app: AppHarness, receiver: Receiver) -> None:
-    wait = await subscribe(app, receiver, "render.*", 3)
-    info = await app.render(PAGE, metadata={"order": "42"})
+    wait = await subscribe(app, receiver, "render.*", 4)
+    render_id = await app.create(metadata={"order": "42"}, md5="that of the bundle")
+    await app.client.post(f"/api/v1/renders/{render_id}/upload", content=bundle(PAGE))
+    info = await app.wait_ended(render_id)
     events = await wait()
-    assert [e["topic"] for e in events] == [
-        "render.created",
-        "render.rendering",
-        "render.completed",
+    assert [(event["topic"], event["data"]["status"]) for event in events] == [
+        ("render.created", "created"),
+        ("render.pending", "pending"),
+        ("render.rendering", "rendering"),
+        ("render.completed", "complete"),
     ]
     for event in events:
         assert event["data"].keys() == TOPICS[event["topic"]].sample.keys()
         assert event["data"]["id"] == info["id"]
         assert event["data"]["metadata"] == {"order": "42"}
     assert events[-1]["data"]["download_url"] == info["download_url"]
+    assert info["md5"] == "that of the bundle"
+    md5 = hashlib.md5(await app.output(info), usedforsecurity=False).hexdigest()
+    assert [event["data"]["md5"] for event in events] == [None, None, None, md5]
 
 
 async def test_the_event_of_a_failed_render_has_the_error(

@@ -24,8 +24,9 @@ from framekiln.renders.bundle import read_index
 from framekiln.renders.cache import RenderCache
 from framekiln.renders.handlers.sources import SlotRelease
 from framekiln.renders.jobs import FILM_QUEUE
-from framekiln.renders.model import Render, RenderResult, SourceKind, output_key
+from framekiln.renders.model import Render, RenderResult, SourceKind
 from framekiln.renders.output import FilmFormat, preset_of
+from framekiln.renders.output_file import store_output
 from framekiln.renders.render_job import run_first_job
 from framekiln.renders.slice_worker import SliceProgress, SliceWorker, SliceWorkerServices
 from framekiln.renders.worker import RenderWorker
@@ -119,29 +120,28 @@ class FilmRender:
         return (await self.blobs.get(key)).decode()
 
     async def _make_still(self, render: Render, order: FilmOrder, path: Path) -> None:
-        output = render.request.output
+        format_ = render.request.output
         assert order.still is not None
-        assert not isinstance(output, FilmFormat)
+        assert not isinstance(format_, FilmFormat)
         still = await self.film_threads.run(
-            lambda browser, _: make_still(order, browser, path, output, limits=self.limits),
+            lambda browser, _: make_still(order, browser, path, format_, limits=self.limits),
             owner=render.organization_id,
         )
-        new = output_key(render)
-        [key] = await retry_while_database_down(lambda: self.new_blobs.register(new))
-        await self.blobs.put_file(key, path)
+        output = await store_output(render, path, self.new_blobs)
         result = RenderResult(
             width_px=still.plan.size.width_px,
             height_px=still.plan.size.height_px,
             fps=still.plan.timeline.fps,
             duration_ms=order.still.at_ms,
-            output_key=key,
-            byte_size=(await asyncio.to_thread(path.stat)).st_size,
+            output_key=output.key,
+            byte_size=output.byte_size,
             record=asdict(still.record),
+            md5=output.md5,
         )
         if not await retry_while_database_down(
             lambda: self.worker.complete(render.id, result, plan=still.plan)
         ):
-            await self.new_blobs.discard(key)
+            await self.new_blobs.discard(output.key)
 
 
 def still_moment(render: Render) -> StillMoment | None:

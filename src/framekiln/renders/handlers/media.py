@@ -28,11 +28,11 @@ from framekiln.renders.model import (
     FinishedSlice,
     Render,
     RenderResult,
-    output_key,
     slices_prefix,
     sound_key,
 )
 from framekiln.renders.output import container_of
+from framekiln.renders.output_file import store_output
 from framekiln.renders.render_job import run_later_job
 from framekiln.renders.worker import RenderWorker
 from framekiln.storage.blob_store import BlobStore
@@ -152,20 +152,18 @@ class JoinRender:
             tempfile.TemporaryDirectory(dir=folders.sources) as sources,
             tempfile.TemporaryDirectory(dir=folders.work) as work,
         ):
-            output = Path(work, "output.mp4")
-            await self._assemble(render, plan, parts, Path(sources), output)
-            new = output_key(render)
-            [key] = await retry_while_database_down(lambda: self.new_blobs.register(new))
-            byte_size = (await asyncio.to_thread(output.stat)).st_size
-            await self.blobs.put_file(key, output)
+            path = Path(work, "output.mp4")
+            await self._assemble(render, plan, parts, Path(sources), path)
+            output = await store_output(render, path, self.new_blobs)
         return RenderResult(
             width_px=plan.size.width_px,
             height_px=plan.size.height_px,
             fps=plan.timeline.fps,
             duration_ms=plan.timeline.duration_ms,
-            output_key=key,
-            byte_size=byte_size,
+            output_key=output.key,
+            byte_size=output.byte_size,
             record=merge_records([part.record for part in parts]),
+            md5=output.md5,
         )
 
     async def _assemble(

@@ -17,7 +17,8 @@ from framekiln.jobs.progress import ProgressReporter
 from framekiln.kit.confined.job_folders import JobFolders, open_job_folders
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
-from framekiln.renders.model import Redaction, Render, RenderResult, output_key
+from framekiln.renders.model import Redaction, Render, RenderResult
+from framekiln.renders.output_file import store_output
 from framekiln.renders.render_job import run_first_job
 from framekiln.renders.worker import RenderWorker
 from framekiln.storage.blob_store import BlobStore
@@ -67,18 +68,16 @@ class RedactFile:
                 readable=[place.source],
                 on_report=lambda report: progress.report(_thousandths(report)),
             )
-        byte_size = out.stat().st_size
-        new = output_key(render)
-        [key] = await retry_while_database_down(lambda: self.new_blobs.register(new))
-        await self.blobs.put_file(key, out)
+        output = await store_output(render, out, self.new_blobs)
         return RenderResult(
             width_px=int(redacted["width_px"]),
             height_px=int(redacted["height_px"]),
             fps=read_fraction(redacted["fps"]),
             duration_ms=int(redacted["duration_ms"]),
-            output_key=key,
-            byte_size=byte_size,
+            output_key=output.key,
+            byte_size=output.byte_size,
             record={"boxes": len(redaction.boxes), "mutes": len(redaction.mutes), "warnings": []},
+            md5=output.md5,
         )
 
 
