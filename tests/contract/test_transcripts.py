@@ -16,6 +16,7 @@ from framekiln.speech.model import SAMPLE_HZ
 from framekiln.transcripts.model import Transcription, TranscriptionRequest
 from framekiln.transcripts.worker import MAX_TAKES, PreparedAudio
 from framekiln.webhooks.model import NewSubscription, Subscription
+from framekiln.webhooks.topics import TOPICS
 from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip
 from tests.support.jobs import wait_until
@@ -171,12 +172,15 @@ async def test_webhooks_report_each_state(app: AppHarness, silence: SilentFile) 
     page = await app.services.delivery_log.page(
         organization_id, silence.hook.id, before_position=None, limit=100
     )
-    topics = [each.topic for each in page if each.resource_id == silence.made["id"]]
-    assert topics[::-1] == [
+    recorded = [each for each in page if each.resource_id == silence.made["id"]]
+    assert [each.topic for each in reversed(recorded)] == [
         "transcription.created",
         "transcription.transcribing",
         "transcription.completed",
     ]
+    for each in recorded:
+        body = (await app.services.delivery_log.get(organization_id, each.id)).body
+        assert json.loads(body)["data"].keys() == TOPICS[each.topic].sample.keys()
 
 
 async def test_only_the_last_worker_may_write(app: AppHarness, silence: SilentFile) -> None:

@@ -95,6 +95,14 @@ class FileFilter:
     search: str | None = None
 
 
+class OlderType(StrEnum):
+    """What older URLs register a file as; its creation has a webhook topic of its own."""
+
+    UNPROCESSED = "unprocessed_file"
+    IMAGE = "image_file"
+    ISOBMFF = "isobmff_file"
+
+
 @dataclass(frozen=True)
 class NewFile:
     """A file to register; without a size only its tracks are uploaded."""
@@ -105,6 +113,7 @@ class NewFile:
     md5: str | None = None
     mime_type: str | None = None
     expires_at: datetime | None = None
+    older_type: OlderType | None = None
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,8 @@ class Files:
                 now=now,
             )
             await self._events.record(connection, file.id)
+            if new.older_type is not None:
+                await self._events.record_older(connection, file, new.older_type)
         return file, True
 
     async def get(self, organization_id: OrganizationId, file_id: FileId) -> File:
@@ -230,6 +232,8 @@ class Files:
             await part_store.delete_all(connection, file_id, new.track_id)
             await self._deletions.add(connection, *stale)
             track = await track_store.put(connection, file_id, new)
+            if found is None:
+                await self._events.record_track(connection, file, track)
         await self._deletions.run(*stale)
         return track
 

@@ -130,6 +130,8 @@ def transcription(status: str) -> Data:
         "file_id": _FILE,
         "track_id": 2,
         "status": status,
+        "engine": "whisper-base",
+        "warnings": [],
         "created_at": _BEGUN,
         "completed_at": _ENDED if status == "complete" else None,
         "failed_at": _ENDED if is_failed else None,

@@ -46,15 +46,32 @@ _FILES = (
     ),
     Topic("file.ready", "it can be used", samples.file("ready")),
     Topic("file.failed", "it cannot be used", samples.file("failed")),
-    Topic("file.updated", "it changed in a way without a topic of its own", samples.file("ready")),
+    Topic(
+        "file.updated",
+        "older clients: it changed in a way without a topic of its own; never sent, because each"
+        " change has one",
+        samples.file("ready"),
+    ),
     Topic(
         "unprocessed_file.created",
-        "older clients: a file was registered",
+        "older clients: a video was registered at `unprocessed_files`",
         samples.unprocessed_file(),
     ),
-    Topic("image_file.created", "older clients: an image was registered", samples.image_file()),
-    Topic("isobmff_file.created", "older clients: a video was registered", samples.isobmff_file()),
-    Topic("isobmff_track.created", "older clients: a track was added", samples.isobmff_track()),
+    Topic(
+        "image_file.created",
+        "older clients: an image was registered at `image_files`",
+        samples.image_file(),
+    ),
+    Topic(
+        "isobmff_file.created",
+        "older clients: a video was registered at `isobmff_files`",
+        samples.isobmff_file(),
+    ),
+    Topic(
+        "isobmff_track.created",
+        "older clients: a track was added to be uploaded",
+        samples.isobmff_track(),
+    ),
 )
 _TRANSCRIPTIONS = (
     Topic(

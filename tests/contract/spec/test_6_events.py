@@ -115,3 +115,37 @@ async def test_a_picture_is_ready_at_once(
     await upload_file(app, picture, filename="picture.png", type="image")
     topics = [event["topic"] for event in await wait()]
     assert topics == ["file.created", "file.uploading", "file.ready"]
+
+
+async def test_what_older_clients_register_has_topics_of_its_own(
+    app: AppHarness, receiver: Receiver
+) -> None:
+    wait = await subscribe(app, receiver, "*", 8)
+
+    async def register(path: str, **body: Any) -> dict[str, Any]:
+        answer = await app.client.post(f"/api/v1/{path}", json=body)
+        assert answer.status_code == 201, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    clip = {"filename": "clip.mp4", "byte_size": 9}
+    await register("files", **clip, type="video")
+    await register("unprocessed_files", **clip)
+    await register("image_files", filename="a.png", byte_size=9, mime_type="image/png")
+    file = await register("isobmff_files", filename="clip.mp4")
+    track = {"track_id": 1, "type": "video", "codec_name": "h264", "duration_ms": 40}
+    for _ in range(2):
+        await register("isobmff_tracks", file_id=file["id"], **track, byte_size=9, probe_info={})
+    events = {event["topic"]: event["data"] for event in await wait()}
+    assert events.keys() - {"file.created"} == {
+        "unprocessed_file.created",
+        "image_file.created",
+        "isobmff_file.created",
+        "isobmff_track.created",
+    }
+    for topic, data in events.items():
+        assert data.keys() == TOPICS[topic].sample.keys(), topic
+    assert events["unprocessed_file.created"].items() >= clip.items()
+    assert events["image_file.created"]["mime_type"] == "image/png"
+    assert events["isobmff_file.created"]["id"] == file["id"]
+    assert events["isobmff_track.created"].items() >= {"file_id": file["id"], **track}.items()

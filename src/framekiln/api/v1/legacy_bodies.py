@@ -1,6 +1,6 @@
 """Request and response bodies of the older file addresses, one shape for each type."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -9,8 +9,10 @@ from framekiln.api.unknown_fields import RequestBody
 from framekiln.api.v1.file_bodies import Bytes, CreateTrack, Md5, check_size
 from framekiln.api.v1.names import FileName
 from framekiln.api.v1.render_bodies import Instant
-from framekiln.files.model import MAX_BYTES, File, FileStatus, FileType, NewFile
+from framekiln.files.model import MAX_BYTES, File, FileStatus, FileType, NewFile, OlderType
 from framekiln.kit.clock import iso
+
+_OLDER_TYPES: Final = {FileType.IMAGE: OlderType.IMAGE, FileType.VIDEO: OlderType.UNPROCESSED}
 
 
 class CreateTyped(RequestBody):
@@ -23,7 +25,15 @@ class CreateTyped(RequestBody):
     def as_new_file(self, file_type: FileType, *, mime_type: str | None = None) -> NewFile:
         """Return the new file, or raise `TooLarge` when it is too large for its type."""
         check_size(self.byte_size, MAX_BYTES[file_type], what=f"a file of type {file_type}")
-        return NewFile(self.filename, file_type, self.byte_size, self.md5, mime_type)
+        older_type = _OLDER_TYPES.get(file_type)
+        return NewFile(
+            self.filename,
+            file_type,
+            self.byte_size,
+            self.md5,
+            mime_type,
+            older_type=older_type,
+        )
 
 
 class CreateImage(CreateTyped):

@@ -15,7 +15,7 @@ from framekiln.api.v1.files import INDEX, MAX_BODY_BYTES, MAX_TRACK_BODY_BYTES, 
 from framekiln.api.v1.legacy_bodies import CreateIsobmff, CreateIsobmffTrack, IsobmffRecord
 from framekiln.api.v1.uploads import asks, get_track_upload, takes, upload_track
 from framekiln.files.ids import parse_file_id
-from framekiln.files.model import FileType, NewFile
+from framekiln.files.model import FileType, NewFile, OlderType
 from framekiln.files.service import FilesByType
 from framekiln.kit.ids import FileId
 
@@ -31,7 +31,7 @@ router = APIRouter(prefix="/api/v1", tags=["files by type"], route_class=Warning
 async def create_isobmff(request: Request, caller: Uploader) -> IsobmffRecord:
     """Register a file whose tracks and index will be uploaded."""
     body = await read_json(request, CreateIsobmff, max_bytes=MAX_BODY_BYTES)
-    new = NewFile(body.filename, FileType.VIDEO, None, md5=body.md5)
+    new = NewFile(body.filename, FileType.VIDEO, None, md5=body.md5, older_type=OlderType.ISOBMFF)
     file, _ = await services_of(request).files.create(caller, new)
     return IsobmffRecord.of(file)
 
