@@ -58,7 +58,7 @@ def accept_config(request: VideoRequest) -> AcceptedConfig:
         config=config,
         digest=config_digest(read.config),
         metadata=read.config.metadata.thaw(),
-        warnings=[warning.as_json() for warning in read.warnings],
+        warnings=[*request.warnings, *(warning.as_json() for warning in read.warnings)],
         template_id=request.template_id,
         template_version=request.template_version,
     )

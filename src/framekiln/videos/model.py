@@ -25,6 +25,8 @@ class VideoRequest:
     template_id: TemplateId | None = None
     template_version: int | None = None
     is_filled_template: bool = False
+    warnings: Sequence[Json] = ()
+    """About fields of the request without effect."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,6 @@ class Planner:
 
 def _described(accepted: AcceptedConfig, found: ProbedSources) -> Json:
     film = resolve(accepted.config, found.media)
-    warnings = [*accepted.read.warnings, *film.warnings]
     return {
         "digest": accepted.new.digest,
         "dimensions": {
@@ -66,7 +65,7 @@ def _described(accepted: AcceptedConfig, found: ProbedSources) -> Json:
         ],
         "sounds": _sounds(film),
         "sources": {address: _source(each) for address, each in found.probed.items()},
-        "warnings": [warning.as_json() for warning in warnings],
+        "warnings": [*accepted.new.warnings, *(each.as_json() for each in film.warnings)],
         "parsed_config": dict(accepted.new.config),
     }
 

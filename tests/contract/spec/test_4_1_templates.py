@@ -70,6 +70,11 @@ async def test_fields_without_effect_are_named_with_the_one_that_was_meant(app: 
             ("destination", "unknown_field", "did you mean destinations?"),
             ("zzzz", "unknown_field", None),
         ]
+    path = f"{TEMPLATES}/{made.json()['data']['id']}/render"
+    data = {"source": "https://127.0.0.1/a.mp4"}
+    rendered = await app.client.post(path, json={"data": data, "metadata": {}})
+    [warning] = rendered.json()["warnings"]
+    assert (warning["path"], warning["code"]) == ("metadata", "unknown_field")
 
 
 @pytest.mark.parametrize("style", ["text", "urlencoded", "multipart"])

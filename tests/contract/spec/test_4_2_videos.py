@@ -194,13 +194,17 @@ async def test_lists_refuse_unknown_query_parameters(app: AppHarness, path: str)
 
 
 async def test_unknown_fields_become_warnings(app: AppHarness) -> None:
-    answer = await post(app, json={"config": plain_config(backgroundColour="#fff")})
-    (warning,) = answer.json()["warnings"]
-    assert warning["path"] == "backgroundColour"
-    assert warning["code"] == "unknown_field"
-    assert "backgroundColor" in warning["hint"]
-    body = (await app.client.get(f"{VIDEOS}/{answer.json()['id']}")).json()
-    assert body["warnings"] == [warning]
+    body = {"medatata": {"order": 42}, "config": plain_config(backgroundColour="#fff")}
+    answer = await post(app, json=body)
+    warnings = answer.json()["warnings"]
+    assert [(each["path"], each["code"], each["hint"]) for each in warnings] == [
+        ("medatata", "unknown_field", "did you mean metadata?"),
+        ("backgroundColour", "unknown_field", "did you mean backgroundColor?"),
+    ]
+    shown = (await app.client.get(f"{VIDEOS}/{answer.json()['id']}")).json()
+    assert shown["warnings"] == warnings
+    planned = await app.client.post(f"{VIDEOS}/plan", json=body)
+    assert planned.json()["warnings"] == warnings
 
 
 WRONG: dict[str, tuple[Any, str, str]] = {

@@ -1,5 +1,6 @@
 """/v2/templates: store a layer config with inputs, and make videos of it with data (spec 4.1)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -84,10 +85,11 @@ async def check_template(request: Request, caller: AuthenticatedCaller) -> Check
             default_values=await form.require_json("default_values"),
         )
         data = await form.json("data")
+        unknown = _unknown(form, (*_FIELDS, "data"), what="a template")
     checked = await services_of(request).v2.templates.check(caller.organization.id, new, data)
     extra: dict[str, Any] = {}
-    if checked.warnings:
-        extra["warnings"] = [warning.as_json() for warning in checked.warnings]
+    if unknown or checked.warnings:
+        extra["warnings"] = [warning.as_json() for warning in (*unknown, *checked.warnings)]
     info = CheckedTemplateInfo(
         data_schema=checked.schema, parsed_config=dict(checked.parsed_config)
     )
@@ -184,11 +186,13 @@ async def render_template(
         version = await read_version(form)
         sent = await form.json("destinations")
         also_write = await video_destinations(services, sent, template)
+        known = ("data", "version", "destinations")
+        unknown = _unknown(form, known, what="a request to render a template")
     rendered = await templates.render(
         caller, template_id, data, version=version, also_write=also_write
     )
     extra: dict[str, Any] = {}
-    warnings = [warning.as_json() for warning in rendered.warnings]
+    warnings = [warning.as_json() for warning in (*unknown, *rendered.warnings)]
     warnings += [dict(each) for each in rendered.video.record.warnings]
     if warnings:
         extra["warnings"] = warnings
@@ -237,10 +241,12 @@ async def _read_template(request: Request) -> _PostedTemplate:
         )
         sent = await form.json("destinations")
         also_write = await template_destinations(services_of(request), sent)
-        # Editors find the JSON Schema by `$schema`.
-        sent_names = (each for each in form.values if each != "$schema")
-        warnings = unknown_fields(sent_names, _FIELDS, what="a template")
-        return _PostedTemplate(new, also_write, warnings)
+        return _PostedTemplate(new, also_write, _unknown(form, _FIELDS, what="a template"))
+
+
+def _unknown(form: Form, known: Sequence[str], *, what: str) -> tuple[ConfigFinding, ...]:
+    # Editors find the JSON Schema by `$schema`.
+    return unknown_fields((each for each in form.values if each != "$schema"), known, what=what)
 
 
 async def _answer(

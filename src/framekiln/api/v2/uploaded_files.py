@@ -37,6 +37,11 @@ def urls_by_layer(form: Form) -> dict[str, str]:
     }
 
 
+def address_field(layer_id: str) -> str:
+    """Return the name of the field with the address of a layer's source."""
+    return f"{_URL}{layer_id}"
+
+
 @asynccontextmanager
 async def saved_to_disk(file: UploadFile) -> AsyncIterator[UploadedSource]:
     """Yield an uploaded file as a local one, alone in its folder."""

@@ -2,7 +2,8 @@
 
 import asyncio
 from contextlib import AsyncExitStack
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 
@@ -18,16 +19,26 @@ from framekiln.api.v2.bodies import (
     created_video,
     video_info,
 )
-from framekiln.api.v2.forms import Form, field_error, open_form
+from framekiln.api.v2.forms import Form, field_error, open_form, unknown_fields
 from framekiln.api.v2.openapi_bodies import CREATE_VIDEO, PLAN_VIDEO
 from framekiln.api.v2.pages import PageParam, page_answer
-from framekiln.api.v2.uploaded_files import files_by_layer, saved_to_disk, urls_by_layer
+from framekiln.api.v2.uploaded_files import (
+    address_field,
+    files_by_layer,
+    saved_to_disk,
+    urls_by_layer,
+)
 from framekiln.identity.model import Caller
 from framekiln.videos.accepted_config import with_source_addresses
 from framekiln.videos.model import Video, VideoRequest
 from framekiln.videos.uploaded_sources import new_upload_address
 
 router = APIRouter(prefix="/v2", tags=["videos"])
+
+# Clients of others send the last two; drawing a frame reads `t` and `format`.
+_FIELDS: Final = frozenset(
+    {"config", "metadata", "destinations", "t", "format", "workflowJobId", "experimental"}
+)
 
 
 @router.get("/videos", response_model_exclude_unset=True, summary="List videos, newest first")
@@ -130,9 +141,16 @@ async def delete_video(request: Request, caller: AuthenticatedCaller, video_id: 
 async def video_request(form: Form) -> VideoRequest:
     """Return what a form asks for, without files."""
     config = await form.require_json("config")
-    if addresses := urls_by_layer(form):
+    addresses = urls_by_layer(form)
+    if addresses:
         config = await asyncio.to_thread(with_source_addresses, config, addresses)
-    return VideoRequest(config=config, metadata=await form.json("metadata"))
+    known = {*_FIELDS, *(address_field(layer_id) for layer_id in addresses)}
+    warnings = unknown_fields(form.values, known, what="a request for a video")
+    return VideoRequest(
+        config=config,
+        metadata=await form.json("metadata"),
+        warnings=[each.as_json() for each in warnings],
+    )
 
 
 async def _with_files(request: Request, caller: Caller, form: Form) -> Video:
@@ -142,7 +160,7 @@ async def _with_files(request: Request, caller: Caller, form: Form) -> Video:
     addresses = {layer_id: new_upload_address() for layer_id in files}
     plain = await video_request(form)
     also_write = await video_destinations(services, await form.json("destinations"))
-    asked = VideoRequest(plain.config, plain.metadata, uploads=addresses)
+    asked = replace(plain, uploads=addresses)
     if files:
         await services.v2.videos.validate(caller.organization.id, asked)
     async with AsyncExitStack() as stack:
