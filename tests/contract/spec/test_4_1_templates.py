@@ -77,7 +77,7 @@ async def test_fields_without_effect_are_named_with_the_one_that_was_meant(app: 
     assert (warning["path"], warning["code"]) == ("metadata", "unknown_field")
 
 
-@pytest.mark.parametrize("style", ["text", "urlencoded", "multipart"])
+@pytest.mark.parametrize("style", ["text", "urlencoded", "multipart", "files"])
 async def test_bodies_may_be_json_text_or_forms(app: AppHarness, style: str) -> None:
     body = template_body()
     fields = {name: body[name] if name == "name" else json.dumps(body[name]) for name in body}
@@ -85,6 +85,12 @@ async def test_bodies_may_be_json_text_or_forms(app: AppHarness, style: str) -> 
         "text": {"json": fields},
         "urlencoded": {"data": fields},
         "multipart": {"files": {name: (None, text) for name, text in fields.items()}},
+        "files": {
+            "files": {
+                name: (None if name == "name" else f"{name}.json", text)
+                for name, text in fields.items()
+            }
+        },
     }
     answer = await app.client.post(TEMPLATES, **sent[style])
     assert answer.status_code == 201, answer.text
@@ -94,6 +100,7 @@ async def test_bodies_may_be_json_text_or_forms(app: AppHarness, style: str) -> 
         "text": {"json": {"data": json.dumps(data)}},
         "urlencoded": {"data": {"data": json.dumps(data)}},
         "multipart": {"files": {"data": (None, json.dumps(data))}},
+        "files": {"files": {"data": ("data.json", json.dumps(data))}},
     }[style]
     rendered = await app.client.post(path, **filled)  # type: ignore[arg-type]
     assert rendered.status_code == 201, rendered.text

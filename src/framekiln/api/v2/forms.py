@@ -46,13 +46,16 @@ class Form:
     files: Mapping[str, UploadFile] = field(default_factory=dict)
 
     async def json(self, name: str) -> Any:
-        """Return a value that is JSON, also if it was sent as text; None when it is absent."""
+        """Return a value that is JSON, also as text or as a file; None when it is absent."""
         value = self.values.get(name)
-        if not isinstance(value, str):
+        if isinstance(value, str):
+            raw = value.encode("utf-8", "surrogatepass")
+        elif value is None and name in self.files:
+            raw = await _content(self.files[name], name)
+        else:
             return value
         try:
-            raw = value.encode("utf-8", "surrogatepass").strip()
-            return await parse_large_json(raw) if raw else None
+            return await parse_large_json(raw.strip()) if raw.strip() else None
         except MalformedJson as error:
             raise field_error(name, "type", error.message.replace("the body", name)) from error
         except TooLarge as error:
@@ -82,6 +85,14 @@ class Form:
                 name, "type", f"{name} holds the character U+0000, which no text may have"
             )
         return value
+
+
+async def _content(file: UploadFile, name: str) -> bytes:
+    """Return a file that was sent as a field: `curl -F config=@config.json` does that."""
+    if (file.size or 0) > MAX_FIELDS_BYTES:
+        message = f"{name} is larger than {MAX_FIELDS_BYTES} bytes"
+        raise TooLarge(message, field=name, limit_bytes=MAX_FIELDS_BYTES)
+    return await file.read()
 
 
 def unknown_fields(

@@ -61,7 +61,7 @@ async def create_video(request: Request, caller: AuthenticatedCaller) -> Created
     """Accept a layer config whose files are all addresses; work begins at once."""
     services = services_of(request)
     async with open_form(request) as form:
-        for name in form.files:
+        for name in form.files.keys() - _FIELDS:
             message = f"{name} is a file: send its address, or post it to /v2/videos"
             raise field_error(name, "remote_url_required", message)
         asked = await video_request(form)
