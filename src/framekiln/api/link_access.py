@@ -49,34 +49,19 @@ class LinkAccess:
         _redirect(scope, link, rest)
         folder_url = links.token_url(token).removesuffix("/")
         scope["state"][LINK_STATE] = OpenedLink(link.organization_id, folder_url)
-        await self._answer(scope, receive, send)
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response = _LinkedResponse(send, is_head=scope["method"] == "HEAD")
-        route = self._routes.find(scope)
-        if route is None:
-            # Not every route has HEAD. The server looks at the method in its own scope.
-            scope = {**scope, "method": "GET"}
-            route = self._routes.find(scope)
-        if not reads_media(route):
+        if not reads_media(self._routes.find(scope)):
             raise LinkNotFound("this link leads to nothing that can be shown")
-        await self._routes(scope, receive, response)
+        await self._routes(scope, receive, _with_added_headers(send))
 
 
-class _LinkedResponse:
-    """Sends a response with more headers, for HEAD without its body."""
-
-    def __init__(self, send: Send, *, is_head: bool) -> None:
-        self._send = send
-        self._is_head = is_head
-
-    async def __call__(self, message: Message) -> None:
+def _with_added_headers(send: Send) -> Send:
+    async def send_linked(message: Message) -> None:
         if message["type"] == "http.response.start":
             own = [each for each in message.get("headers", ()) if each[0].lower() != _CACHE]
             message["headers"] = with_headers(own, _ADDED)
-        elif message["type"] == "http.response.body" and self._is_head:
-            message = {**message, "body": b""}
-        await self._send(message)
+        await send(message)
+
+    return send_linked
 
 
 def _redirect(scope: Scope, link: Link, rest: str) -> None:

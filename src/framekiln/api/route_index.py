@@ -11,7 +11,9 @@ from typing import Final, cast
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute, Match
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
+
+from framekiln.api.errors import is_stream_route
 
 _FIXED_SEGMENTS: Final = 3
 """How many of the first segments are compared: `/api/v1/renders` has three."""
@@ -34,8 +36,11 @@ class RouteIndex:
         route = self.find(scope) if scope["type"] == "http" else None
         if route is None:
             await self._router.app(scope, receive, send)
+            return
+        scope["router"] = self._router
+        if scope["method"] == "HEAD" and isinstance(route, APIRoute):
+            await route.app(scope, receive, _without_body(send))
         else:
-            scope["router"] = self._router
             await route.handle(scope, receive, send)
 
     @property
@@ -44,7 +49,21 @@ class RouteIndex:
         return len(self._candidates)
 
     def find(self, scope: Scope) -> BaseRoute | None:
-        """Return the first route that matches fully, with its match in the scope."""
+        """Return the first route that matches fully, with its match in the scope.
+
+        A route that answers GET also answers HEAD, unless its response may never end.
+        """
+        found = self._find(scope)
+        if found is not None or scope["method"] != "HEAD":
+            return found
+        as_get = {**scope, "method": "GET"}
+        found = self._find(as_get)
+        if found is None or is_stream_route(as_get):
+            return None
+        scope.update({**as_get, "method": "HEAD"})
+        return found
+
+    def _find(self, scope: Scope) -> BaseRoute | None:
         if len(self._routes) != len(self._router.routes):
             self._read_routes()
         key = self._key(scope["method"], scope["path"])
@@ -84,6 +103,17 @@ class RouteIndex:
             for segment, names in zip(segments, self._names, strict=False):
                 if "{" not in segment:
                     names.add(segment)
+
+
+def _without_body(send: Send) -> Send:
+    """Return how to send the response to HEAD."""
+
+    async def send_head(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            message = {**message, "body": b""}
+        await send(message)
+
+    return send_head
 
 
 def _can_match(route: BaseRoute, key: Key) -> bool:

@@ -9,6 +9,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
 from framekiln.api.app import OPERATION_ROUTERS, SESSION_ROUTERS, V1_ROUTERS, V2_ROUTERS
+from framekiln.api.errors import is_stream_route
 from framekiln.api.route_index import RouteIndex
 
 METHODS = ("GET", "POST", "BREW")
@@ -54,6 +55,20 @@ def test_the_index_finds_the_same_route_as_a_linear_search() -> None:
         assert scopes[0] == scopes[1]
         found += plain is not None
     assert found > len(router.routes)
+
+
+def test_what_answers_get_answers_head_unless_it_may_never_end() -> None:
+    router = all_routes()
+    index = RouteIndex(router)
+    streams = 0
+    for path in sorted(paths_of(router)):
+        scopes: list[Scope] = [{"type": "http", "method": m, "path": path} for m in ("GET", "HEAD")]
+        shown, asked = (index.find(scope) for scope in scopes)
+        is_stream = is_stream_route(scopes[0])
+        assert asked is (None if is_stream else shown), path
+        assert scopes[1]["method"] == "HEAD"
+        streams += is_stream
+    assert streams >= 4
 
 
 def test_unknown_paths_are_not_cached() -> None:

@@ -140,9 +140,6 @@ for _path, _endpoint, _answers, _summary in (
         response_class=Response,
         responses=_answers,
     )
-    router.add_api_route(
-        f"/files/{{file_id}}{_path}", _endpoint, methods=["HEAD"], include_in_schema=False
-    )
 
 
 def _wants_bytes(request: Request, reader: Reader) -> bool:

@@ -139,6 +139,3 @@ for _path, _endpoint, _responses, _summary in (
         response_class=Response,
         responses=_responses,
     )
-    router.add_api_route(
-        f"/files/{{file_id}}{_path}", _endpoint, methods=["HEAD"], include_in_schema=False
-    )

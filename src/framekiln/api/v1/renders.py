@@ -178,15 +178,9 @@ def _add_download_routes(container: str) -> None:
         responses=_download_answers(container),
     )
     router.add_api_route(
-        f"/renders/{{render_id}}.{container}",
-        download_render,
-        methods=["HEAD"],
-        include_in_schema=False,
-    )
-    router.add_api_route(
         f"/renders/{{render_id}}/{container}",
         download_render,
-        methods=["GET", "HEAD"],
+        methods=["GET"],
         include_in_schema=False,
     )
 

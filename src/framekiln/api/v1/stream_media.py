@@ -13,7 +13,6 @@ from framekiln.files.streams.validation import MAX_DURATION_MS
 
 router = APIRouter(prefix="/api/v1", tags=["streamed uploads"])
 
-_PATH: Final = "/files/{file_id}/stream/media.mp4"
 _BYTES: Final = {"schema": {"type": "string", "format": "binary"}}
 
 InstantMs = Annotated[int, Query(ge=0, le=MAX_DURATION_MS, description="Milliseconds of the file.")]
@@ -22,6 +21,17 @@ TrackFilter = Annotated[
 ]
 
 
+@router.get(
+    "/files/{file_id}/stream/media.mp4",
+    summary="Download the received media between two times",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "A fragmented MP4",
+            "content": {"video/mp4": _BYTES, "audio/mp4": _BYTES},
+        }
+    },
+)
 async def get_stream_media(
     request: Request,
     reader: MediaReader,
@@ -48,19 +58,3 @@ async def get_stream_media(
     if request.method == "HEAD":
         return Response(headers=headers)
     return StreamingResponse(streams.excerpts.read(excerpt), headers=headers)
-
-
-router.add_api_route(
-    _PATH,
-    get_stream_media,
-    methods=["GET"],
-    summary="Download the received media between two times",
-    response_class=Response,
-    responses={
-        200: {
-            "description": "A fragmented MP4",
-            "content": {"video/mp4": _BYTES, "audio/mp4": _BYTES},
-        }
-    },
-)
-router.add_api_route(_PATH, get_stream_media, methods=["HEAD"], include_in_schema=False)

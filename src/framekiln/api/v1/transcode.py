@@ -187,4 +187,3 @@ for _path, _endpoint, _types, _summary in (
         response_class=Response,
         responses=_described(*_types),
     )
-    router.add_api_route(_path, _endpoint, methods=["HEAD"], include_in_schema=False)

@@ -171,8 +171,10 @@ async def download_bulk(request: Request, caller: AuthenticatedCaller, bulk_id: 
     """Send the finished videos of a bulk that has ended, and `manifest.json`."""
     services = services_of(request)
     bulk = await services.v2.bulks.get_ended(caller.organization.id, bulk_id)
-    archive = stream_archive(_members(services, bulk), at=bulk.created_at)
     headers = {"Content-Disposition": f'attachment; filename="{bulk.id}.zip"'}
+    if request.method == "HEAD":
+        return Response(headers=headers, media_type="application/zip")
+    archive = stream_archive(_members(services, bulk), at=bulk.created_at)
     return StreamingResponse(archive, media_type="application/zip", headers=headers)
 
 

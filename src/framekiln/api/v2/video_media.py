@@ -54,7 +54,6 @@ def _binary(*media_types: str) -> dict[int | str, dict[str, Any]]:
     },
     summary="Download a video",
 )
-@router.head("/videos/{video_id}/download", include_in_schema=False)
 async def download_video(request: Request, reader: MediaReader, video_id: str) -> Response:
     """Send the file, whole or in ranges."""
     services = services_of(request)
