@@ -22,6 +22,9 @@ _MESSAGES: Final = {
     "dict_type": "must be an object",
     "model_type": "must be an object",
     "model_attributes_type": "must be an object",
+    "extra_forbidden": "is not known here: check its name",
+    "uuid_parsing": "must be a UUID",
+    "uuid_type": "must be a UUID",
 }
 # Such as "Input should be 1" and "List should have at most 3 items after validation, not 4".
 _DEMAND: Final = re.compile(r"^[A-Z]\w*( \w+)? should (.*?)( after validation.*)?$")

@@ -191,6 +191,7 @@ async def test_lists_refuse_unknown_query_parameters(app: AppHarness, path: str)
     assert answer.status_code == 422
     [issue] = answer.json()["issues"]
     assert (issue["path"], issue["code"]) == ("perpage", "unknown_field")
+    assert answer.json()["message"] == "perpage: is not known here: check its name"
 
 
 async def test_unknown_fields_become_warnings(app: AppHarness) -> None:
