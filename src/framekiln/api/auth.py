@@ -45,9 +45,7 @@ HOST_PREFIX: Final = "__Host-"
 MEDIA_TOKEN: Final = "media_token"  # noqa: S105  # the name of a query parameter
 LINK_STATE: Final = "link"
 # Resources of an organization. A token covers only its own, so these codes mean a wrong token.
-HIDDEN_FROM_TOKENS: Final = frozenset(
-    {"file_not_found", "render_not_found", "transcription_not_found", "video_not_found"}
-)
+HIDDEN_FROM_TOKENS: Final = frozenset({"file_not_found", "render_not_found", "video_not_found"})
 
 API_KEY_SCHEME: Final = {
     "type": "http",
@@ -202,12 +200,20 @@ async def media_reader(request: Request) -> AsyncIterator[Reader]:
     try:
         yield reader
     except NotFound as error:
-        if reader.method.is_token and error.code in HIDDEN_FROM_TOKENS:
+        if reader.method.is_token and _is_hidden(error, request):
             raise TokenScopeMismatch(
                 "the organization of this token has nothing at this address: it belongs to another"
                 " organization, or was deleted"
             ) from error
         raise
+
+
+def _is_hidden(error: NotFound, request: Request) -> bool:
+    """Return whether the resource at the address is another organization's, or nobody's."""
+    if error.code == "transcription_not_found":
+        # A file of this organization may have no transcription, which players ask for.
+        return "file_id" not in request.path_params
+    return error.code in HIDDEN_FROM_TOKENS
 
 
 async def uploader(request: Request) -> Caller:

@@ -205,6 +205,19 @@ async def test_the_token_of_another_organization_is_a_401(harness: TokenHarness)
     await stranger.client.aclose()
 
 
+async def test_a_file_without_a_transcription_is_a_404_for_players(harness: TokenHarness) -> None:
+    file = {"filename": "clip.mp4", "type": "video", "byte_size": 9}
+    file_id = (await harness.kiln.client.post("/api/v1/files", json=file)).json()["id"]
+    path = f"/api/v1/files/{file_id}/transcription"
+    answer = await harness.ask(path, await harness.sign(path))
+    assert (answer.status_code, answer.json()["error"]) == (404, "transcription_not_found")
+    for path in (
+        f"/api/v1/files/{uuid4()}/transcription",
+        f"/api/v1/transcriptions/{uuid4()}/fragments/0",
+    ):
+        refusal(await harness.ask(path, await harness.sign(path)))
+
+
 async def test_a_token_opens_media_only(harness: TokenHarness) -> None:
     token = await harness.sign("/api/v1/organization")
     assert "API key" in refusal(await harness.ask("/api/v1/organization", token))
