@@ -275,6 +275,8 @@ async def test_frames_of_a_film_are_exact_in_every_format(
     for wrong in ("99", "-1", "x", "nan"):
         answer = await app.client.get(f"{VIDEOS}/{worker.video_id}/frame", params={"t": wrong})
         assert answer.status_code == 422, wrong
+    answer = await app.client.get(f"{VIDEOS}/{worker.video_id}/frame", params={"at": "1"})
+    assert (answer.status_code, answer.json()["issues"][0]["code"]) == (422, "unknown_field")
 
 
 async def test_a_thumbnail_has_the_size_of_the_film(
@@ -317,6 +319,8 @@ async def test_a_poster_is_the_middle_of_the_film_or_the_frame_asked_for(
     (tmp_path / "p.webp").write_bytes(asked.content)
     at_200_ms = int(made.fps / 5)
     assert read_frame_code(decode_still(tmp_path / "p.webp")[..., :3]) == at_200_ms
+    asked_as_a_frame = await app.client.get(address, params={"t": "0.2", "format": "webp"})
+    assert asked_as_a_frame.content == asked.content
     late = await app.client.get(address, params={"at": "99"})
     assert (late.status_code, late.json()["message"][:3]) == (422, "at:")
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
 
 from framekiln.api.auth import MEDIA_TOKEN, AuthenticatedCaller, MediaReader, services_of
 from framekiln.api.ranges import blob_response
@@ -27,6 +28,7 @@ router = APIRouter(prefix="/v2", tags=["videos"])
 Result = TypeVar("Result")
 FrameFormat = Literal["jpg", "png", "webp"]
 PosterFormat = Literal["jpg", "webp"]
+PosterTime = Annotated[float | None, Query(ge=0, le=MAX_TIME_S, allow_inf_nan=False)]
 TrackName = Literal["picture", "sound"]
 
 # A playlist of a film in the making is another one a moment later.
@@ -177,10 +179,14 @@ async def get_poster(
     request: Request,
     reader: MediaReader,
     video_id: str,
-    at: Annotated[float | None, Query(ge=0, le=MAX_TIME_S, allow_inf_nan=False)] = None,
+    *,
+    at: PosterTime = None,
+    # As in the query of a frame.
+    t: Annotated[PosterTime, Query(include_in_schema=False)] = None,
     format: PosterFormat = "jpg",
 ) -> Response:
     """Return a picture as large as the film: its middle, or what is seen `at` a second."""
+    at = t if at is None else at
     services = services_of(request)
     video = await services.v2.videos.get_ready(reader.organization_id, video_id)
     if not video.is_film:
@@ -195,6 +201,15 @@ async def get_poster(
     return Response(poster.data, media_type=poster.media_type, headers=_KEPT)
 
 
+class FrameQuery(BaseModel):
+    """The query of a frame; a name that nobody knows is refused: it would show another frame."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    t: float = Field(default=0, ge=0, le=MAX_TIME_S, allow_inf_nan=False)
+    format: FrameFormat = "jpg"
+
+
 @router.get(
     "/videos/{video_id}/frame",
     response_class=Response,
@@ -204,16 +219,16 @@ async def get_poster(
 async def get_frame(
     request: Request,
     caller: AuthenticatedCaller,
+    query: Annotated[FrameQuery, Query()],
+    *,
     video_id: str,
-    t: Annotated[float, Query(ge=0, le=MAX_TIME_S, allow_inf_nan=False)] = 0,
-    format: FrameFormat = "jpg",
 ) -> Response:
     """Return one picture: from the film, or drawn for the occasion while there is none."""
     services = services_of(request)
     video = await services.v2.videos.get(caller.organization.id, video_id)
     if not video.is_film:
         raise NotAFilm(f"video {video.id} is one picture: download it")
-    asked = FrameRequest(Fraction(str(t)), Extension(format))
+    asked = FrameRequest(Fraction(str(query.t)), Extension(query.format))
     frames = services.v2.frames
     if video.is_ready:
         return _picture(await frames.from_film(video, asked))
