@@ -298,7 +298,9 @@ class Renders:
         render = await self.get(organization_id, render_id)
         async with self._database.transaction() as connection:
             current = await store.lock(connection, render_id)
-            if current is not None and current.status.is_active:
+            if current is None:
+                raise _no_render(render_id)
+            if current.status.is_active:
                 raise RenderIsActive(
                     f"render {render_id} is {current.status}; it can be deleted when it has ended",
                     status=current.status,

@@ -43,6 +43,16 @@ async def test_a_follower_of_a_render_learns_of_its_deletion(empty: AppHarness) 
         assert await follower.wait(TIMEOUT_S)
 
 
+async def test_a_resource_is_deleted_once(empty: AppHarness) -> None:
+    config = {"dimensions": {"width": 2, "height": 2}, "duration": 1}
+    template = {"name": "t", "config": config, "inputs": {}, "default_values": {}}
+    made = (await empty.client.post("/v2/templates", json=template)).json()["data"]
+    render = (await empty.client.post(RENDERS, json={})).json()
+    for path in (f"/v2/templates/{made['id']}", f"{RENDERS}/{render['id']}"):
+        answers = await asyncio.gather(*(empty.client.delete(path) for _ in range(4)))
+        assert sorted(answer.status_code for answer in answers) == [200, 404, 404, 404]
+
+
 async def force(app: AppHarness, render_id: str, status: RenderStatus) -> None:
     async with app.services.database.transaction() as connection:
         await connection.execute("UPDATE render SET status = %s WHERE id = %s", (status, render_id))

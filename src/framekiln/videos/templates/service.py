@@ -228,7 +228,8 @@ class Templates:
         """Delete a template; videos made from it are kept."""
         template = await self.get(organization_id, template_id)
         async with self._database.transaction() as connection:
-            await store.delete(connection, organization_id, template.id)
+            if not await store.delete(connection, organization_id, template.id):
+                raise _no_template(template_id)
             await record(
                 connection,
                 organization_id,
