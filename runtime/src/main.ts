@@ -7,7 +7,7 @@
 import { AuthorActivity } from "./author_activity.ts";
 import { Bridge, type OwnRuntime } from "./bridge.ts";
 import { ExactClock, frameTimeMs, type FrameRate, type Zero } from "./clock.ts";
-import { DrawingWorkers } from "./drawing_workers.ts";
+import { PageWorkers } from "./page_workers.ts";
 import { Driver, isSeen } from "./driver.ts";
 import { registerElements } from "./elements/register.ts";
 import { timeTree } from "./elements/timed.ts";
@@ -89,7 +89,7 @@ function installHosted(config: HostConfig): void {
     clip.routedMs ??= nowMs;
     return (untilMs) => playedOf(clip, untilMs);
   });
-  const workers = new DrawingWorkers();
+  const workers = new PageWorkers();
   if (config.definesElements !== false) {
     natives.install();
     workers.install();

@@ -1,6 +1,6 @@
 /**
  * The script that the renderer puts before that of each worker: it reports the worker's progress to
- * the page. The page's side is `drawing_workers.ts`.
+ * the page. The page's side is `page_workers.ts`.
  */
 
 import { isProgressRequest, type WorkerProgress } from "./worker_progress.ts";

@@ -3,14 +3,11 @@
 Both of its clocks are stopped while the page loads, so frame 0 is time zero for everything. After
 that, each frame advances both by exactly one frame. `runtime/src/main.ts` is the page side of the
 contract.
-
-Where workers draw a canvas, each frame is redrawn until it contains their drawing. The page's side
-is `runtime/src/drawing_workers.ts`, that of a worker `runtime/src/worker_main.ts`.
 """
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -18,73 +15,15 @@ from typing import Any, Final, TypeVar
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.cdp import Params
-from framekiln.capture.errors import BrowserTimeout, PageNeverSettled
+from framekiln.capture.errors import BrowserTimeout
 from framekiln.capture.network import PAGE_URL, PageNetwork
 from framekiln.capture.page_clock import CREEP_US, TICK_GRID_US, DrawnFrame, PageClock
-from framekiln.capture.page_scripts import data_script, runtime_script, worker_script
+from framekiln.capture.page_scripts import data_script, runtime_script
 from framekiln.capture.page_session import ConsoleEntry, PageSession
+from framekiln.capture.page_workers import PageWorkers
 from framekiln.capture.readiness import settle, wait_for_frame_tasks
 from framekiln.capture.web_audio import ContextSound, WebAudio
 from framekiln.kit.errors import FramekilnError
-
-
-class WorkerDrawings:
-    """Keeps the workers of one page in sync with its frames. Owned by its thread."""
-
-    def __init__(self, session: PageSession, clock: PageClock) -> None:
-        self._session = session
-        self._clock = clock
-        self._has_workers = False
-        self._has_begun = False
-
-    def listen(self) -> None:
-        """Run our script in each worker before its own."""
-        self._session.listen("Target.attachedToTarget", self._on_worker)
-        attach = {
-            "autoAttach": True,
-            "waitForDebuggerOnStart": True,
-            "flatten": True,
-            # Chromium also pauses worklets at their start, whatever the filter is: attach to them
-            # so that they resume.
-            "filter": [{"type": "worker"}, {"type": "worklet"}],
-        }
-        self._session.call("Target.setAutoAttach", attach)
-
-    def finish(self, shown: DrawnFrame, redraw: Callable[[], DrawnFrame]) -> DrawnFrame:
-        """Redraw the current frame until it shows what workers drew for it."""
-        # Without workers, only a canvas transferred before frame 0 needs this.
-        if self._has_begun and not self._has_workers:
-            return shown
-        self._has_begun = True
-        if not self._session.evaluate("__framekiln.askWorkers()"):
-            return shown
-        while drawings := self._wanted():
-            for _ in range(drawings):
-                # Chromium notifies the page of a new canvas in a separate task.
-                self._clock.advance(CREEP_US)
-                again = redraw()
-                shown = DrawnFrame(shown.has_damage or again.has_damage, again.screenshot)
-        return shown
-
-    def _wanted(self) -> int:
-        deadline = self._session.now_s + self._session.within_s
-        while (drawings := self._session.evaluate("__framekiln.workerDrawings()")) is None:
-            if self._session.now_s > deadline:
-                raise PageNeverSettled(
-                    f"while {self._session.activity}, a worker that draws a canvas did not read its"
-                    f" messages within {self._session.within_s:g} s; is there a loop without end?",
-                    waiting_for=["a worker that draws a canvas"],
-                )
-            self._clock.advance(CREEP_US)
-        return int(drawings)
-
-    def _on_worker(self, params: Params) -> None:
-        if params["targetInfo"]["type"] == "worker":
-            self._has_workers = True
-            run = {"expression": worker_script()}
-            self._session.post("Runtime.evaluate", run, worker=params["sessionId"])
-        self._session.post("Runtime.runIfWaitingForDebugger", {}, worker=params["sessionId"])
-
 
 _FIRST_FRAME_PAUSE_S: Final = 0.002
 LOSSLESS: Final = {"format": "png", "optimizeForSpeed": True}
@@ -127,7 +66,7 @@ class Page:
         self._session = PageSession(browser, target=target, session=session)
         self._clock = PageClock(self._session)
         self._sound = WebAudio(self._session, self._clock)
-        self._workers = WorkerDrawings(self._session, self._clock)
+        self._workers = PageWorkers(self._session, self._clock)
         self._url = PAGE_URL
         self._runtime_options: dict[str, bool] = {}
         self._rate = ""

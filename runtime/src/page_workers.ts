@@ -26,7 +26,7 @@ interface Known {
   progress: WorkerProgress;
 }
 
-export class DrawingWorkers {
+export class PageWorkers {
   private readonly known = new Map<Worker, Known>();
   private post: Post = () => undefined;
   private hasNewCanvas = false;
