@@ -26,7 +26,7 @@ import type { PosePlace } from "./motion/layer_pose.ts";
 import { PageLayers } from "./motion/page_layers.ts";
 import { replaceDrawing } from "./native_drawing.ts";
 import { NativeMedia } from "./native_media.ts";
-import { installPageTime, restartAnimations } from "./page_time.ts";
+import { installPageTime, restartAnimations, scriptMs } from "./page_time.ts";
 import { makePlan, plannedMedia, playedOf } from "./plan.ts";
 import { usePlayback } from "./playback.ts";
 import { Player } from "./player.ts";
@@ -136,7 +136,7 @@ function installHosted(config: HostConfig): void {
     },
     recordFrame: (frame: number, rate: FrameRate) => {
       clock.enterInstant(frameTimeMs(frame, rate));
-      layers.record(frame, rate, (exactMs) => frames.run(exactMs));
+      layers.record(frame, rate, (exactMs) => frames.run(scriptMs(exactMs)));
     },
     closeFrame: (frame: number) => layers.closeFrame(frame),
     analyzeLayers: (rate: FrameRate, count: number, rasters: string[]) =>

@@ -6,18 +6,28 @@ import { animationsOfPage } from "./shadow_roots.ts";
 
 type Callback = (...args: unknown[]) => unknown;
 
+/**
+ * What scripts read at time zero: many take a start of 0 for none (`if (!start) start = now`), and
+ * would begin a frame late. It disappears in sums and differences with any later time.
+ */
+const START_MS = 1e-30;
+
+export function scriptMs(exactMs: number): number {
+  return exactMs === 0 ? START_MS : exactMs;
+}
+
 /** Install it all; returns the frame callbacks, which wait until they are released. */
 export function installPageTime(clock: ExactClock, epochMs: number): FrameCallbacks {
   replaceTimers(clock);
   replaceDate(() => epochMs + Math.floor(clock.now()));
-  performance.now = () => clock.now();
+  performance.now = () => scriptMs(clock.now());
   return replaceFrames(clock);
 }
 
 function replaceFrames(clock: ExactClock): FrameCallbacks {
   const request = window.requestAnimationFrame.bind(window);
   const callbacks = new FrameCallbacks(
-    (callback) => request((roughMs) => callback(clock.enterFrame(roughMs))),
+    (callback) => request((roughMs) => callback(scriptMs(clock.enterFrame(roughMs)))),
     window.cancelAnimationFrame.bind(window),
   );
   window.requestAnimationFrame = (callback) => callbacks.request(callback);
