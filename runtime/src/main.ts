@@ -7,7 +7,7 @@
 import { AuthorActivity } from "./author_activity.ts";
 import { Bridge, type OwnRuntime } from "./bridge.ts";
 import { ExactClock, frameTimeMs, type FrameRate, type Zero } from "./clock.ts";
-import { PageWorkers } from "./page_workers.ts";
+import { replaceDecode } from "./decoded_images.ts";
 import { Driver, isSeen } from "./driver.ts";
 import { registerElements } from "./elements/register.ts";
 import { timeTree } from "./elements/timed.ts";
@@ -29,6 +29,7 @@ import { NativeMedia } from "./native_media.ts";
 import { installPageTime, restartAnimations, scriptMs } from "./page_time.ts";
 import { makePlan, plannedMedia, playedOf } from "./plan.ts";
 import { usePlayback } from "./playback.ts";
+import { PageWorkers } from "./page_workers.ts";
 import { Player } from "./player.ts";
 import { seededRandom } from "./random.ts";
 import { Readiness } from "./readiness.ts";
@@ -96,6 +97,7 @@ function installHosted(config: HostConfig): void {
     webAudio.install();
     replaceTimerWorkers();
     replaceDrawing();
+    replaceDecode();
     registerElements();
     tailwind.watch();
   }

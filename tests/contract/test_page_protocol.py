@@ -255,6 +255,27 @@ AROUND = {
 }
 
 
+def test_images_are_decoded_once_they_are_loaded(load: Load) -> None:
+    """Chromium answers with a later frame; before the first there is none."""
+    page, _ = load(
+        """<script>const seen = [];
+        function decode(name, address) {
+          const image = new Image();
+          if (address) image.src = address;
+          image.decode().then(() => seen.push(name), (error) => seen.push(name + error.name));
+        }
+        decode("drawing", "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg'/>");
+        decode("text ", "data:image/png,text");
+        decode("nothing ");
+        </script>"""
+    )
+    assert sorted(page.evaluate("seen")) == [
+        "drawing",
+        "nothing EncodingError",
+        "text EncodingError",
+    ]
+
+
 @pytest.mark.parametrize(("around", "after"), AROUND.values(), ids=AROUND)
 def test_animations_restart_after_the_page_was_awaited(
     browser: Browser, around: str, after: tuple[int, int, int]
