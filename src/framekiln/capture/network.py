@@ -9,6 +9,7 @@ import base64
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -22,8 +23,6 @@ MAX_BODY_BYTES: Final = 64 << 20
 _PIECE_BYTES: Final = 8 << 20
 """The size of the parts in which a larger file is sent."""
 _REMEMBERED: Final = 100
-_WEB_AUDIO: Final = re.compile(rb"(?<!Offline)AudioContext")
-_RANDOMNESS: Final = re.compile(rb"crypto|randomUUID|getRandomValues")
 _OK: Final = 200
 _PARTIAL: Final = 206
 _NO_SUCH_PART: Final = 416
@@ -31,6 +30,14 @@ _NO_SUCH_PART: Final = 416
 _SCRIPTED: Final = ("Fetch", "XHR")
 _OUR_URLS: Final = f"{PAGE_URL}__framekiln/"
 _RANGE: Final = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")
+
+
+class Mention(Enum):
+    """What the document, or a script requested so far, may use, by the words in it."""
+
+    WEB_AUDIO = re.compile(rb"(?<!Offline)AudioContext")
+    RANDOMNESS = re.compile(rb"crypto|randomUUID|getRandomValues")
+    """Random numbers that differ each time; those of `Math.random` do not."""
 
 
 class Content(Protocol):
@@ -98,10 +105,7 @@ class PageNetwork:
     """Whether frame 0 has come: from then on, requests of scripts are noted."""
     late: list[str] = field(default_factory=list, init=False)
     """Requests of scripts since then, without our own."""
-    mentions_web_audio: bool = field(default=False, init=False)
-    """Whether the document, or a script requested so far, contains `AudioContext`."""
-    mentions_randomness: bool = field(default=False, init=False)
-    """Whether one of them may use random numbers that differ each time: `Math.random` does not."""
+    mentions: set[Mention] = field(default_factory=set, init=False)
     _document_sent: bool = False
 
     def attach(self, connection: CdpConnection, session: str) -> None:
@@ -140,11 +144,9 @@ class PageNetwork:
     def _find(self, url: str, kind: str) -> Resource | None:
         found = self._look_up(url, kind)
         if found is not None and kind in ("Document", "Script"):
-            # A script that is too large to search may use Web Audio.
-            body = found.body if isinstance(found.body, bytes) else b"AudioContext"
-            self.mentions_web_audio |= _WEB_AUDIO.search(body) is not None
-            body = found.body if isinstance(found.body, bytes) else b"crypto"
-            self.mentions_randomness |= _RANDOMNESS.search(body) is not None
+            # A script that is too large to search may use anything.
+            text = found.body if isinstance(found.body, bytes) else None
+            self.mentions |= {each for each in Mention if text is None or each.value.search(text)}
         return found
 
     def _look_up(self, url: str, kind: str) -> Resource | None:

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 from framekiln.capture.browser import Browser
 from framekiln.capture.cdp import Params
 from framekiln.capture.errors import BrowserTimeout
-from framekiln.capture.network import PAGE_URL, PageNetwork
+from framekiln.capture.network import PAGE_URL, Mention, PageNetwork
 from framekiln.capture.page_clock import CREEP_US, TICK_GRID_US, DrawnFrame, PageClock
 from framekiln.capture.page_scripts import data_script, runtime_script
 from framekiln.capture.page_session import ConsoleEntry, PageSession
@@ -107,7 +107,8 @@ class Page:
         self._session.post("Page.navigate", {"url": self._url})
         settle(self._session, self._clock, within_s=settle_within_s)
         plan = self.evaluate("__framekiln.plan()")
-        if not plan.get("mixesSound") and (self._sound.has_begun or network.mentions_web_audio):
+        has_sound = self._sound.has_begun or self._mentions(Mention.WEB_AUDIO)
+        if has_sound and not plan.get("mixesSound"):
             # Any frame may start audio, and all later frames depend on it.
             plan |= {"mixesSound": True, "isDeclarative": False}
         self._has_tasks = plan["kind"] == "composition" and not plan["isDeclarative"]
@@ -262,6 +263,9 @@ class Page:
             self.browser.connection.call(
                 "Target.disposeBrowserContext", dispose, session=None, within_s=5
             )
+
+    def _mentions(self, what: Mention) -> bool:
+        return self._network is not None and what in self._network.mentions
 
     def _draw_first(
         self, shown: DrawnFrame, at_us: int, *, screenshot: Params | None

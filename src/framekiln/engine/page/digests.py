@@ -14,6 +14,7 @@ from typing import Final
 
 from framekiln.capture.bridged_page import BridgedPage
 from framekiln.capture.installed_fonts import installed_fonts_digest
+from framekiln.capture.network import Mention
 from framekiln.capture.page import Page
 from framekiln.engine.assets import TrackedAssets, file_digest
 from framekiln.engine.audio_clips import PageAudioClip
@@ -98,7 +99,7 @@ class PageDigests:
             and not self.page.has_waited
             and not self.page.reported_problems()
             and not self.page_warnings.has_fetch_errors
-            and not self.page_warnings.network.mentions_randomness
+            and Mention.RANDOMNESS not in self.page_warnings.network.mentions
             # Its digest would need the whole source.
             and not reads_parts
         )
