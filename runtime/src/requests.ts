@@ -30,8 +30,8 @@ export class Requests {
   }
 
   private trackFetch(): void {
-    const plain = window.fetch;
-    window.fetch = (input, init) => {
+    const plain = globalThis.fetch.bind(globalThis);
+    globalThis.fetch = (input, init) => {
       const url = input instanceof Request ? input.url : String(input);
       return this.track(plain(input, init), url);
     };
@@ -50,6 +50,7 @@ export class Requests {
   }
 
   private trackXhr(): void {
+    if (typeof XMLHttpRequest !== "function") return;
     const begin = (request: XMLHttpRequest): (() => void) =>
       this.begin(request, "an XMLHttpRequest");
     const plain = XMLHttpRequest.prototype.send;
@@ -66,7 +67,7 @@ export class Requests {
   }
 
   /** Return the same promise, so that those who wait for it go on right after it is removed here. */
-  private track<T>(work: Promise<T>, url: string): Promise<T> {
+  track<T>(work: Promise<T>, url: string): Promise<T> {
     const forget = this.begin(work, `fetch ${url.slice(0, 120)}`);
     work.then(forget, forget);
     return work;

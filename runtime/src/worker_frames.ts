@@ -10,6 +10,8 @@ interface Request {
 
 /** Frames of a film lie at least 8 ms apart, repeated drawings of one within 2 ms. */
 const SAME_FRAME_MS = 4;
+/** More than Chromium's blur of what scripts read of its clock. */
+const SLACK_MS = 0.25;
 
 export class WorkerFrames {
   /** How many callbacks have run. */
@@ -39,6 +41,12 @@ export class WorkerFrames {
 
   cancel(handle: number): void {
     this.requests.delete(handle);
+  }
+
+  /** A reading of the clock, without its blur: the frame's time, or that of a timer. */
+  exactMs(roughMs: number): number {
+    const isInFrame = Math.abs(roughMs - this.lastRunMs) <= SLACK_MS;
+    return isInFrame ? this.lastRunMs : Math.round(roughMs);
   }
 
   private readonly tick = (stampMs: number): void => {

@@ -1,10 +1,14 @@
 /**
  * The script that the renderer puts before that of each worker: it reports the worker's progress to
- * the page. The page's side is `page_workers.ts`.
+ * the page, whose side is `page_workers.ts`, and makes its numbers the same in every run.
  */
 
-import { isProgressRequest, type WorkerProgress } from "./worker_progress.ts";
+import { seededRandom } from "./random.ts";
+import { Requests } from "./requests.ts";
 import { WorkerFrames } from "./worker_frames.ts";
+import { isProgressRequest, progressAnswer } from "./worker_progress.ts";
+
+const SEED = 20_250_101;
 
 const frames =
   typeof requestAnimationFrame === "function"
@@ -13,24 +17,34 @@ const frames =
 if (frames !== null) {
   globalThis.requestAnimationFrame = (callback) => frames.request(callback);
   globalThis.cancelAnimationFrame = (handle) => frames.cancel(handle);
+  const now = performance.now.bind(performance);
+  performance.now = () => frames.exactMs(now());
 }
+Math.random = seededRandom(SEED);
 
-let answers: MessagePort | null = null;
+const requests = new Requests();
+requests.install();
+const decode = createImageBitmap.bind(globalThis) as (...args: unknown[]) => Promise<ImageBitmap>;
+globalThis.createImageBitmap = ((...args: unknown[]) =>
+  requests.track(decode(...args), "createImageBitmap")) as typeof createImageBitmap;
+
+const post = globalThis.postMessage.bind(globalThis) as (message: unknown) => void;
 
 function answer(isOver: boolean): void {
-  const progress: WorkerProgress = {
-    ran: frames?.ran ?? 0,
-    isWaiting: frames?.isWaiting ?? false,
-    isOver,
-  };
-  answers?.postMessage(progress);
+  post(
+    progressAnswer({
+      ran: frames?.ran ?? 0,
+      isWaiting: frames?.isWaiting ?? false,
+      isBusy: requests.pending().length > 0,
+      isOver,
+    }),
+  );
 }
 
 // The first listener of all, so the author's never see a request for progress.
 addEventListener("message", (event: MessageEvent) => {
   if (!isProgressRequest(event.data)) return;
   event.stopImmediatePropagation();
-  answers ??= event.ports[0] ?? null;
   answer(false);
 });
 

@@ -38,6 +38,8 @@ class Mention(Enum):
     WEB_AUDIO = re.compile(rb"(?<!Offline)AudioContext")
     RANDOMNESS = re.compile(rb"crypto|randomUUID|getRandomValues")
     """Random numbers that differ each time; those of `Math.random` do not."""
+    OFFSCREEN_CANVAS = re.compile(rb"transferControlToOffscreen")
+    """A canvas that Chromium shows later than the frame in which a script draws on it."""
 
 
 class Content(Protocol):

@@ -153,7 +153,11 @@ class Page:
         if self._has_tasks and not self.evaluate("__framekiln.frameDone()"):
             wait_for_frame_tasks(self._session, self._clock)
             shown = self._draw_again(shown, screenshot=screenshot)
-        shown = self._workers.finish(shown, lambda: self._repeat(screenshot=screenshot))
+        shown = self._workers.finish(
+            shown,
+            lambda: self._repeat(screenshot=screenshot),
+            has_own_canvas=self._mentions(Mention.OFFSCREEN_CANVAS),
+        )
         # A new browser sometimes returns no screenshot of its first frame.
         if screenshot is not None and shown.screenshot is None:
             return self._draw_again(shown, screenshot=screenshot)
@@ -161,6 +165,10 @@ class Page:
 
     def skip(self, number: int, at_us: int) -> None:
         """Advance both clocks to the frame's time and run its scripts, but draw nothing."""
+        # They go on only with what is drawn.
+        if self._workers.has_any:
+            self.show(number, at_us)
+            return
         self._session.activity = f"running the scripts of frame {number}"
         self._sound.advance_to(at_us)
         self._clock.draw_at(at_us, is_shown=False)

@@ -1,4 +1,4 @@
-"""The workers of a page: each frame is redrawn until it contains what they draw.
+"""The workers of a page: each frame is redrawn until it shows what they sent and drew for it.
 
 The page's side is `runtime/src/page_workers.ts`, that of a worker `runtime/src/worker_main.ts`.
 """
@@ -18,8 +18,8 @@ class PageWorkers:
     def __init__(self, session: PageSession, clock: PageClock) -> None:
         self._session = session
         self._clock = clock
-        self._has_workers = False
-        self._has_begun = False
+        self.has_any = False
+        """Whether the page has, or had, a worker."""
 
     def listen(self) -> None:
         """Run our script in each worker before its own."""
@@ -34,12 +34,15 @@ class PageWorkers:
         }
         self._session.call("Target.setAutoAttach", attach)
 
-    def finish(self, shown: DrawnFrame, redraw: Callable[[], DrawnFrame]) -> DrawnFrame:
-        """Redraw the current frame until it shows what workers drew for it."""
-        # Without workers, only a canvas transferred before frame 0 needs this.
-        if self._has_begun and not self._has_workers:
+    def finish(
+        self, shown: DrawnFrame, redraw: Callable[[], DrawnFrame], *, has_own_canvas: bool
+    ) -> DrawnFrame:
+        """Redraw the current frame until it shows what workers sent and drew for it.
+
+        So it does with what the page itself may have drawn on such a canvas (`has_own_canvas`).
+        """
+        if not self.has_any and not has_own_canvas:
             return shown
-        self._has_begun = True
         if not self._session.evaluate("__framekiln.askWorkers()"):
             return shown
         while drawings := self._wanted():
@@ -55,16 +58,17 @@ class PageWorkers:
         while (drawings := self._session.evaluate("__framekiln.workerDrawings()")) is None:
             if self._session.now_s > deadline:
                 raise PageNeverSettled(
-                    f"while {self._session.activity}, a worker that draws a canvas did not read its"
-                    f" messages within {self._session.within_s:g} s; is there a loop without end?",
-                    waiting_for=["a worker that draws a canvas"],
+                    f"while {self._session.activity}, a worker of the page did not read its"
+                    f" messages, or get what it requested, within {self._session.within_s:g} s; is"
+                    " there a loop without end?",
+                    waiting_for=["a worker"],
                 )
             self._clock.advance(CREEP_US)
         return int(drawings)
 
     def _on_worker(self, params: Params) -> None:
         if params["targetInfo"]["type"] == "worker":
-            self._has_workers = True
+            self.has_any = True
             run = {"expression": worker_script()}
             self._session.post("Runtime.evaluate", run, worker=params["sessionId"])
         self._session.post("Runtime.runIfWaitingForDebugger", {}, worker=params["sessionId"])

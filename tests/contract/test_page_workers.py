@@ -1,6 +1,6 @@
-"""Workers that draw a canvas of the page (OffscreenCanvas): every frame shows what is drawn for it.
+"""Workers of a page: every frame shows what they draw for it (OffscreenCanvas), and send for it.
 
-Each worker draws a shade of green for each frame, so that a late picture is noticed.
+Each draws or sends a shade of green for each frame, so that a late picture is noticed.
 """
 
 import pytest
@@ -18,6 +18,16 @@ PEN = """
 """
 # Longer than Chromium waits for anything, if it waits at all.
 SLOW = "for (let i = 0; i < 2e7; i += 1) Math.sqrt(i);"
+
+
+BY_MESSAGES = """
+  let n = 0;
+  requestAnimationFrame(function report() {
+    n += 1;
+    worker.postMessage({ n });
+    requestAnimationFrame(report);
+  });
+"""
 
 
 def page(worker: str, script: str = "") -> str:
@@ -39,19 +49,24 @@ def greens(browser: Browser, html: str) -> list[int]:
     return [-1 if blue else green // 20 for _, green, blue in seen]
 
 
+def answering(worker: str) -> str:
+    """Return a page that shows what a worker sends, which draws nothing."""
+    return f"""<body data-duration-ms="1000" style="margin:0">
+      <script id="source" type="text/plain">{worker}</script>
+      <script>
+        const worker = new Worker(URL.createObjectURL(new Blob([source.textContent])));
+        worker.onmessage = ({{ data }}) => {{
+          document.body.style.background = `rgb(0, ${{data * 20}}, 0)`;
+        }};
+        {BY_MESSAGES}
+      </script>"""
+
+
 TAKE = "onmessage = ({ data }) => { pen = data.handedOver.getContext('2d'); %s }"
 LISTEN = """onmessage = ({ data }) => {
   if (data.handedOver) pen = data.handedOver.getContext("2d");
   else { %s }
 }"""
-BY_MESSAGES = """
-  let n = 0;
-  requestAnimationFrame(function report() {
-    n += 1;
-    worker.postMessage({ n });
-    requestAnimationFrame(report);
-  });
-"""
 COUNTED = [1, 2, 3, 4, 5, 6]
 CASES = {
     "once": (page(TAKE % "draw(3)"), [3] * FRAMES),
@@ -65,8 +80,8 @@ CASES = {
     ),
     "in frames, by their time": (
         page(
-            TAKE % "requestAnimationFrame(function f(ms) { draw(1 + Math.round(ms * 30 / 1000));"
-            " requestAnimationFrame(f) })"
+            TAKE % "requestAnimationFrame(function f(ms) { requestAnimationFrame(f);"
+            " draw(performance.now() === ms ? 1 + Math.round(ms * 30 / 1000) : 0) })"
         ),
         COUNTED,
     ),
@@ -91,6 +106,25 @@ CASES = {
         page(LISTEN % "requestAnimationFrame(() => draw(data.n))", BY_MESSAGES),
         COUNTED,
     ),
+    "by random numbers": (
+        page(
+            TAKE % "requestAnimationFrame(function f() { draw(Math.floor(Math.random() * 6));"
+            " requestAnimationFrame(f) })"
+        ),
+        [4, 0, 1, 0, 4, 0],
+    ),
+    "by messages to the page": (
+        answering(f"onmessage = ({{ data }}) => {{ {SLOW} postMessage(data.n) }}"),
+        COUNTED,
+    ),
+    "by messages to the page, after a request": (
+        answering(
+            "onmessage = async ({ data }) => {"
+            " const { width } = await createImageBitmap(new ImageData(data.n, 2000));"
+            " const text = await (await fetch('data:,' + width)).text(); postMessage(text) }"
+        ),
+        COUNTED,
+    ),
     "by timers": (
         page(TAKE % "let n = 1; draw(n); setInterval(() => { n += 1; draw(n) }, 33)"),
         COUNTED,
@@ -105,15 +139,20 @@ def test_every_frame_shows_what_a_worker_draws_for_it(
     assert greens(browser, html) == expected
 
 
-def test_a_script_of_the_page_draws_on_such_a_canvas_itself(browser: Browser) -> None:
+def test_a_script_of_the_page_draws_in_each_frame_on_such_a_canvas_itself(browser: Browser) -> None:
     html = """<body data-duration-ms="1000" style="margin:0;background:#00f">
       <canvas id="canvas" width="320" height="240"></canvas>
       <script>
         const pen = canvas.transferControlToOffscreen().getContext("2d");
-        pen.fillStyle = "rgb(0, 60, 0)";
-        pen.fillRect(0, 0, 320, 240);
+        let n = 0;
+        requestAnimationFrame(function draw() {
+          n += 1;
+          pen.fillStyle = `rgb(0, ${n * 20}, 0)`;
+          pen.fillRect(0, 0, 320, 240);
+          requestAnimationFrame(draw);
+        });
       </script>"""
-    assert greens(browser, html) == [3] * FRAMES
+    assert greens(browser, html) == COUNTED
 
 
 def test_a_worker_that_closes_itself_does_not_block_the_film(browser: Browser) -> None:
