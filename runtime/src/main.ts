@@ -112,8 +112,10 @@ function installHosted(config: HostConfig): void {
   publish({
     pending: () => readiness.pending(),
     failure: () => readiness.failure(),
-    plan: () =>
-      bridge?.plan() ?? makePlan(natives, activity.hasAny || webAudio.hasAny || workers.hasAny),
+    plan: () => {
+      const isScripted = activity.hasAny || webAudio.hasAny || workers.hasAny;
+      return bridge?.plan() ?? makePlan(natives, isScripted || listeners.hasAnyInPage());
+    },
     mistakes: () => findMistakes(failedScripts, config.definesElements !== false),
     media: (filmMs: number) => (bridge === null ? plannedMedia(natives, filmMs) : []),
     images: () => imagesOfPage(),

@@ -1,5 +1,6 @@
 /** What the renderer must know before frame 0: size, rate, length, sounds and pictures. */
 
+import { dependsOnFramesBefore } from "./dependent_frames.ts";
 import { describePage } from "./describe.ts";
 import { MediaElement } from "./elements/media.ts";
 import { missingTargets } from "./elements/target.ts";
@@ -71,7 +72,7 @@ export function makePlan(natives: NativeMedia | null, isScripted: boolean): Plan
     kind: root === null ? "page" : "composition",
     ...facts,
     media: plannedMedia(natives, endMs),
-    isDeclarative: !isScripted && natives?.isScripted !== true && !drawsByScript(),
+    isDeclarative: !isScripted && natives?.isScripted !== true && !dependsOnFramesBefore(),
     warnings: [
       ...(sizeWarning === "" ? [] : [{ code: "size_unknown" as const, text: sizeWarning }]),
       ...missingTargets().map((text) => ({ code: "unknown_target" as const, text })),
@@ -215,12 +216,4 @@ function factsOf(clip: NativeClip, source: MediaSource, info: PlayedInfo) {
 
 function isOpen(window: Window): boolean {
   return window.endMs > window.startMs;
-}
-
-/** Whether anything is drawn that only the frames before can explain. */
-function drawsByScript(): boolean {
-  const hasTasks = timeTree
-    .all()
-    .some(({ element }) => element instanceof TimegroupElement && element.hasTasks);
-  return hasTasks || document.querySelector("canvas:not([aria-hidden]), iframe, object") !== null;
 }

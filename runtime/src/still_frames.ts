@@ -23,7 +23,7 @@ const STILL_ELEMENTS = new Set([
 const MOVING =
   `${SMIL}, video, canvas, iframe, object, embed, marquee, progress, input, textarea, select,` +
   " [contenteditable]";
-const DATA_ADDRESS = /data:image\/[^"')\s]+/giu;
+const DATA_ADDRESS = /data:image\/(?:svg\+xml(?:\\"|[^"])*|[^"')\s]+)/giu;
 
 let moves: boolean | null = null;
 
@@ -82,10 +82,15 @@ function mayMoveByItself(): boolean {
   if (all.some(({ localName }) => /^ef-/u.test(localName) && !STILL_ELEMENTS.has(localName))) {
     return true;
   }
+  const follows = followersOfProgress().size > 0 || unreadableFollowers().length > 0;
+  return follows || addressesInStyles().some(mayMove);
+}
+
+/** The pictures that are written into styles. */
+export function addressesInStyles(): string[] {
   const styles = [
     ...[...rulesOf(document)].map((rule) => rule.cssText),
-    ...all.map((each) => each.getAttribute("style") ?? ""),
+    ...[...document.querySelectorAll("[style]")].map((each) => each.getAttribute("style") ?? ""),
   ];
-  const follows = followersOfProgress().size > 0 || unreadableFollowers().length > 0;
-  return follows || styles.some((text) => (text.match(DATA_ADDRESS) ?? []).some(mayMove));
+  return styles.flatMap((text) => [...(text.match(DATA_ADDRESS) ?? [])]);
 }

@@ -1,4 +1,4 @@
-"""Frames of declarative pages do not depend on which frames were drawn before them."""
+"""Frames do not depend on which frames were drawn before them: nobody jumps where they would."""
 
 from fractions import Fraction
 
@@ -9,6 +9,7 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
 from framekiln.engine.film_order import FilmOrder
 from framekiln.engine.page.renderer import open_page_renderer
+from tests.support.composition_screen import Load
 from tests.support.timeouts import FILM_LIMITS
 
 # A line that draws itself past others, over a marker that moves: each frame repaints a small part
@@ -50,11 +51,89 @@ def test_a_frame_that_was_jumped_to_equals_one_after_all_others(
     assert np.array_equal(jumped, passed)
 
 
-def drawn(html: str, browser: Browser, frames: "list[int] | range") -> Pixels:
+BOX = """<style>body { margin: 0 } #box { width: 40px; height: 40px; background: #d22 }
+  #box.moved { transform: translateX(200px); transition: transform .4s linear }
+  @keyframes rise { to { translate: 0 60px } }
+  @keyframes widen { from { width: 80px } to { width: 300px } }
+  @property --n { syntax: "<number>"; inherits: true; initial-value: 0 }
+  @keyframes count { to { --n: 100 } }</style>"""
+MOVE = "box.classList.add('moved')"
+LISTENING = f"""{BOX}<div id="box" style="animation: rise .3s linear both"></div>
+  <script>box.addEventListener("animationend", () => {MOVE})</script>"""
+QUERY = f"""{BOX}<style>@container (min-width: 150px) {{ #box {{ background: #22d }} }}</style>
+  <main style="container-type: inline-size; height: 90px; animation: widen 1s linear both">
+  <div id="box" style="transition: background .4s linear"></div></main>"""
+VIEW = f"""{BOX}<div id="box" style="view-transition-name: box"></div>
+  <script>setTimeout(() => document.startViewTransition(() => {MOVE}), 100)</script>"""
+WORKER = f"""{BOX}<div id="box"></div><script>
+  const text = "onmessage = ({{ data }}) => postMessage(data)";
+  const worker = new Worker(URL.createObjectURL(new Blob([text])));
+  worker.onmessage = ({{ data }}) => {{ box.style.width = `${{data}}px` }};
+  requestAnimationFrame(function f() {{
+    worker.postMessage(box.offsetWidth + 5);
+    requestAnimationFrame(f);
+  }})</script>"""
+
+
+@pytest.mark.parametrize("html", [LISTENING, QUERY, VIEW, WORKER])
+def test_a_frame_that_depends_on_those_before_is_not_jumped_to(browser: Browser, html: str) -> None:
+    jumped, passed = (
+        drawn(html, browser, frames, is_declarative=False) for frames in ([15], range(16))
+    )
+    assert np.array_equal(jumped, passed)
+
+
+def image(inside: str) -> str:
+    return f"data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'%3E{inside}%3C/svg%3E"
+
+
+SPINNER = image("%3Ccircle r='9'%3E%3Canimate attributeName='r' to='2' dur='1s'/%3E%3C/circle%3E")
+COMPOSED = '<ef-timegroup duration="1s" style="width: 320px; height: 180px">%s</ef-timegroup>'
+FOLLOWS = "height: 9px; width: calc(var(--ef-progress) * 100px);"
+DEPENDENT = {
+    "handler": "<p onanimationend='title = 1'>x</p>",
+    "finish": "<p id=box></p><script>box.animate([], 9).onfinish = () => 0</script>",
+    "finished": "<p id=box></p><script>box.animate([], 9).finished.then(0)</script>",
+    "seen": "<p id=box></p><script>new IntersectionObserver(() => 0).observe(box)</script>",
+    "SMIL": "<svg><set id=a attributeName=x to=1 /></svg><script>a.onend = () => 0</script>",
+    "idle": "<p>x<script>requestIdleCallback(() => 0)</script>",
+    "smooth": "<p>x<script>scrollTo({ top: 9, behavior: 'smooth' })</script>",
+    "inherited": f"{BOX}<main style='animation: count 1s both'><i style='transition: all 1s'>x</i>",
+    "progress": COMPOSED % f"<div style='{FOLLOWS} transition: width 1s'></div>",
+    "appears": COMPOSED
+    % "<p>x</p><style>p { transition: opacity 1s } @starting-style { p { opacity: 0 } }</style>",
+    "marquee": "<marquee>x</marquee>",
+    "caret": "<input autofocus>",
+    "drawing": f'<img src="{SPINNER}">',
+    "background": f'<p style="background: url(&quot;{SPINNER}&quot;)">x</p>',
+}
+INDEPENDENT = {
+    "hover": f"{BOX}<p id=box style='animation: rise 1s; transition: all 1s'>x</p>",
+    "container": "<style>@container (width > 1px) { p { color: red } }</style><p>x</p>",
+    "drawing": f'<img src="{image("%3Ccircle r=%229%22/%3E")}">',
+    "progress": COMPOSED % f"<div style='{FOLLOWS}'></div>",
+}
+
+
+@pytest.mark.parametrize(
+    ("html", "is_dependent"),
+    [*((html, True) for html in DEPENDENT.values()), *((h, False) for h in INDEPENDENT.values())],
+    ids=[*DEPENDENT, *(f"no {name}" for name in INDEPENDENT)],
+)
+def test_it_is_known_which_frames_depend_on_those_before(
+    load: Load, html: str, is_dependent: bool
+) -> None:
+    plan = load(html).page.evaluate("__framekiln.plan()")
+    assert plan["isDeclarative"] is not is_dependent
+
+
+def drawn(
+    html: str, browser: Browser, frames: "list[int] | range", *, is_declarative: bool = True
+) -> Pixels:
     """Return the last of these frames of the page."""
     order = FilmOrder(html, 320, 180, fps=Fraction(30), duration_ms=1000)
     with open_page_renderer(order, browser, FILM_LIMITS) as renderer:
-        assert renderer.is_declarative
+        assert renderer.is_declarative is is_declarative
         for number in frames:
             pixels = renderer.render_frame(number)
         return np.array(pixels)

@@ -1,7 +1,15 @@
 /** Notices scripts that react to the motion of a page: what they do is not known beforehand. */
 
-const EVENTS = /^(?:webkit)?(?:animation|transition)|^(?:scroll|resize|finish)/iu;
-const HANDLERS = ["onanimationstart", "onanimationend", "onanimationiteration", "ontransitionend"];
+import { animationsOfPage } from "../shadow_roots.ts";
+
+const EVENTS =
+  /^(?:webkit)?(?:animation|transition)|^(?:scroll|resize|finish)|^(?:begin|end|repeat)Event$/iu;
+const HANDLERS = [
+  ...["start", "iteration", "end", "cancel"].map((name) => `onanimation${name}`),
+  ...["run", "start", "end", "cancel"].map((name) => `ontransition${name}`),
+  // Of animations, and of those in drawings.
+  ...["onfinish", "onbegin", "onend", "onrepeat"],
+];
 
 // Without a document there are tests only.
 export const nativeObserve =
@@ -72,10 +80,16 @@ export class MotionListeners {
   hasAny(): boolean {
     return this.isListening;
   }
+
+  /** The same, with the handlers that elements and animations have as properties. */
+  hasAnyInPage(): boolean {
+    const targets = [window, document, ...document.querySelectorAll("*"), ...animationsOfPage()];
+    return this.isListening || targets.some(hasMotionHandler);
+  }
 }
 
 /** Whether an element, or an animation, has a handler as a property. */
-export function hasMotionHandler(target: Element | Animation): boolean {
+export function hasMotionHandler(target: EventTarget): boolean {
   const values = target as unknown as Record<string, unknown>;
-  return [...HANDLERS, "onfinish"].some((name) => typeof values[name] === "function");
+  return HANDLERS.some((name) => typeof values[name] === "function");
 }

@@ -36,6 +36,24 @@ export function mayMove(address: string): boolean {
   return head.slice(4, 12) === "ftypavis";
 }
 
+/** Whether a data address is a drawing with animations in it. */
+export function isMovingDrawing(address: string): boolean {
+  const match = /^data:image\/svg\+xml([^,]*),/i.exec(address);
+  if (match === null) return false;
+  const [start, parameters = ""] = match;
+  const written = address.slice(start.length);
+  const text = /;base64$/i.test(parameters) ? decoded(written) : unescaped(written);
+  return /<(?:animate|set)|@(?:-webkit-)?keyframes/i.test(text);
+}
+
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 function decoded(base64: string): string {
   try {
     return atob(base64.slice(0, base64.length - (base64.length % 4)));

@@ -23,6 +23,7 @@ MAX_BODY_BYTES: Final = 64 << 20
 _PIECE_BYTES: Final = 8 << 20
 """The size of the parts in which a larger file is sent."""
 _REMEMBERED: Final = 100
+_MOVING_DRAWING: Final = re.compile(rb"<(?:animate|set)|@(?:-webkit-)?keyframes")
 _OK: Final = 200
 _PARTIAL: Final = 206
 _NO_SUCH_PART: Final = 416
@@ -40,6 +41,7 @@ class Mention(Enum):
     """Random numbers that differ each time; those of `Math.random` do not."""
     OFFSCREEN_CANVAS = re.compile(rb"transferControlToOffscreen")
     """A canvas that Chromium shows later than the frame in which a script draws on it."""
+    VIEW_TRANSITION = re.compile(rb"startViewTransition")
 
 
 class Content(Protocol):
@@ -108,6 +110,8 @@ class PageNetwork:
     late: list[str] = field(default_factory=list, init=False)
     """Requests of scripts since then, without our own."""
     mentions: set[Mention] = field(default_factory=set, init=False)
+    has_moving_drawings: bool = field(default=False, init=False)
+    """Whether a requested SVG image is animated: Chromium moves it from the first frame drawn."""
     _document_sent: bool = False
 
     def attach(self, connection: CdpConnection, session: str) -> None:
@@ -149,6 +153,9 @@ class PageNetwork:
             # A script that is too large to search may use anything.
             text = found.body if isinstance(found.body, bytes) else None
             self.mentions |= {each for each in Mention if text is None or each.value.search(text)}
+        if found is not None and found.content_type.startswith("image/svg"):
+            body = found.body if isinstance(found.body, bytes) else b""
+            self.has_moving_drawings |= _MOVING_DRAWING.search(body) is not None
         return found
 
     def _look_up(self, url: str, kind: str) -> Resource | None:

@@ -111,6 +111,8 @@ class Page:
         if has_sound and not plan.get("mixesSound"):
             # Any frame may start audio, and all later frames depend on it.
             plan |= {"mixesSound": True, "isDeclarative": False}
+        if network.has_moving_drawings:
+            plan |= {"isDeclarative": False}
         self._has_tasks = plan["kind"] == "composition" and not plan["isDeclarative"]
         return PageFacts(
             width_px=plan["widthPx"],
@@ -166,7 +168,7 @@ class Page:
     def skip(self, number: int, at_us: int) -> None:
         """Advance both clocks to the frame's time and run its scripts, but draw nothing."""
         # They go on only with what is drawn.
-        if self._workers.has_any:
+        if self._workers.has_any or self._mentions(Mention.VIEW_TRANSITION):
             self.show(number, at_us)
             return
         self._session.activity = f"running the scripts of frame {number}"

@@ -351,8 +351,8 @@ def film_obstacles(order: FilmOrder, film: PageRenderer) -> tuple[str, ...]:
         (has_external_runtime(order), "it has an external runtime"),
         (film.plan.has_page_audio, "it mixes its own sound"),
         (film.has_waited, "it delayed its first frame"),
-        # These run twice, ahead and for the proof: that costs more than drawing saves.
-        (not is_chosen and not film.is_declarative, "scripts run while it is filmed"),
+        # Scripts run twice, ahead and for the proof: that costs more than drawing saves.
+        (not is_chosen and not film.is_declarative, "its frames depend on those before them"),
         (not is_chosen and small is not None, small or ""),
         (film.films_scenes, "its slices can be reused one by one"),
     )
