@@ -17,7 +17,7 @@ import { EarlyAnimations } from "./early_animations.ts";
 import type { FilmClock } from "./film_clock.ts";
 import { describeInputs } from "./frame_inputs.ts";
 import { areFramesOnlyNoted } from "./frame_canvas.ts";
-import { allowLongSteps } from "./gsap_steps.ts";
+import { adaptLibraries } from "./library_clocks.ts";
 import { useHost, type HostConfig } from "./host.ts";
 import { fetchAllParts } from "./ranged_fetch.ts";
 import { findMistakes } from "./mistakes.ts";
@@ -134,7 +134,7 @@ function installHosted(config: HostConfig): void {
     },
     beginRecording: (zero: Zero, rate: FrameRate) => {
       clock.begin(zero, rate);
-      allowLongSteps(rate);
+      adaptLibraries(rate);
       const { timeline } = document;
       Object.defineProperty(timeline, "currentTime", { get: () => clock.now() });
     },
@@ -163,7 +163,7 @@ function installHosted(config: HostConfig): void {
       frameRate = rate;
       natives.begin();
       webAudio.begin();
-      allowLongSteps(rate);
+      adaptLibraries(rate);
       if (zero.tickMs > 0) restartAnimations(zero.tickMs);
       placeRoot();
       // An animated image moves on in time only in frames that the page's thread takes part in.

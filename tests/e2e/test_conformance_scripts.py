@@ -185,6 +185,10 @@ LIBRARIES = {
         .to("#box", {{ x: 200, duration: 1, ease: "none" }});</script>""",
     "anime": f"""<script data-library="anime"></script>{BOX}
       <script>anime.animate("#box", {{ x: 200, duration: 2000, ease: "linear" }})</script>""",
+    "p5": f"""<script data-library="p5"></script>
+      <style>canvas {{ position: absolute; left: 0; top: 0 }}</style><script>
+      function setup() {{ createCanvas({WIDTH}, {HEIGHT}); noStroke(); fill(255); }}
+      function draw() {{ background(0); rect(millis() / 10, 0, {BAR_PX}, {HEIGHT}); }}</script>""",
     "lottie": f"""<script data-library="lottie"></script>{HOLDER}<script>
       lottie.loadAnimation({{ container: holder, renderer: "svg", loop: false, autoplay: true,
         animationData: {json.dumps(LOTTIE)} }})</script>""",

@@ -19,6 +19,7 @@ SCRIPTS = {
     "gsap": "gsap/dist/gsap.min.js",
     "howler": "howler/dist/howler.min.js",
     "lottie": "lottie-web/build/player/lottie.min.js",
+    "p5": "p5/lib/p5.min.js",
     "tone": "tone/build/Tone.js",
 }
 MODULES = ("three/build/three.module.js", "three/build/three.core.js")
