@@ -1,5 +1,7 @@
 /** Errors of the client. */
 
+import { readEvents } from "./events.ts";
+
 /** The service refused the request, or the awaited resource has failed. */
 export class FramekilnError extends Error {
   override readonly name: string = "FramekilnError";
@@ -46,13 +48,7 @@ export class ProgressFailed extends FramekilnError {}
 
 /** Returns the error in a response. */
 export async function errorOf(response: Response): Promise<FramekilnError> {
-  let raw: Record<string, unknown> = {};
-  try {
-    const body: unknown = await response.json();
-    if (typeof body === "object" && body !== null) raw = body as Record<string, unknown>;
-  } catch {
-    // Not JSON: the status has to do.
-  }
+  const raw = await errorBody(response);
   const code = String(raw["error"] ?? "service_refused");
   const remedy = raw["remedy"] === undefined ? "" : `. ${String(raw["remedy"])}`;
   const message = `${String(raw["message"] ?? response.statusText)} (${response.status})${remedy}`;
@@ -62,4 +58,21 @@ export async function errorOf(response: Response): Promise<FramekilnError> {
     return new ServiceUnreachable(message, code, response.status, retryAfterS, raw);
   }
   return new FramekilnError(message, code, response.status, raw);
+}
+
+async function errorBody(response: Response): Promise<Record<string, unknown>> {
+  try {
+    if (response.headers.get("Content-Type")?.startsWith("text/event-stream")) {
+      // Refused streams have the message as their only event.
+      for await (const event of readEvents(response)) {
+        if (event.name === "error") return { message: event.data };
+      }
+      return {};
+    }
+    const body: unknown = await response.json();
+    return typeof body === "object" && body !== null ? (body as Record<string, unknown>) : {};
+  } catch {
+    // Not JSON: the status has to do.
+    return {};
+  }
 }

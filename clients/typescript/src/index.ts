@@ -6,7 +6,7 @@ export { verifyWebhook } from "./signatures.ts";
 export type { WebhookEvent } from "./signatures.ts";
 export type { Bulk, BulkOptions, BulkRow, Bulks, CreatedBulk, TableType } from "./bulks.ts";
 export type { ClientOptions } from "./connection.ts";
-export type { OnFraction } from "./events.ts";
+export type { OnFraction } from "./progress.ts";
 export type { Files } from "./files.ts";
 export type { Link, Links } from "./links.ts";
 export type { Organization } from "./organization.ts";

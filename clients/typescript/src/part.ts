@@ -2,7 +2,7 @@
 
 import type { Connection, Method, PathOf, ResultOf } from "./connection.ts";
 import { sleep } from "./connection.ts";
-import type { OnFraction } from "./events.ts";
+import type { OnFraction } from "./progress.ts";
 import type { paths } from "./schema.ts";
 
 /** The JSON body of a request, by its path. */

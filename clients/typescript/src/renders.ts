@@ -2,7 +2,7 @@
 
 import type { ResultOf } from "./connection.ts";
 import { FramekilnError } from "./errors.ts";
-import { followProgress } from "./events.ts";
+import { followProgress } from "./progress.ts";
 import { Part } from "./part.ts";
 import type { Filter, JsonBody, WaitOptions } from "./part.ts";
 

@@ -1,7 +1,7 @@
 /** Transcriptions: start them, wait for them, read them. */
 
 import type { ResultOf } from "./connection.ts";
-import { followProgress } from "./events.ts";
+import { followProgress } from "./progress.ts";
 import { Part, withQuery } from "./part.ts";
 import type { Filter, Item, JsonBody, WaitOptions } from "./part.ts";
 

@@ -2,7 +2,7 @@
 
 import type { ResultOf } from "./connection.ts";
 import { FramekilnError, ProgressFailed } from "./errors.ts";
-import { followProgress } from "./events.ts";
+import { followProgress } from "./progress.ts";
 import { Part, withQuery } from "./part.ts";
 import type { JsonBody, WaitOptions } from "./part.ts";
 

@@ -75,6 +75,13 @@ test("a failed render throws its reason", async () => {
   await assert.rejects(client.renders.wait("r"), { code: "bad_page" });
 });
 
+test("a refused progress stream says why", async () => {
+  const headers = { "Content-Type": "text/event-stream; charset=utf-8" };
+  const body = "event: error\ndata: there is no render 'r'\n\n";
+  const { client } = clientOf(new Response(body, { status: 404, headers }));
+  await assert.rejects(client.renders.wait("r"), { message: "there is no render 'r' (404)" });
+});
+
 test("an upload resumes at the missing byte", async () => {
   const { client, asked } = clientOf(
     json({ id: "f" }, 201),

@@ -58,6 +58,11 @@ def _retry_after_s(answer: httpx.Response) -> int | None:
 
 
 def _error_body(answer: httpx.Response) -> Json:
+    if answer.headers.get("Content-Type", "").startswith("text/event-stream"):
+        # Refused streams have the message as their only event.
+        reader = EventReader()
+        events = dict(filter(None, map(reader.read, answer.text.splitlines())))
+        return {"message": events.get("error", "")}
     try:
         found = answer.json()
     except ValueError:

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from framekiln.client import Client
-from framekiln.client.errors import EndedBadly
+from framekiln.client.errors import EndedBadly, ServiceRefused
 from tests.support.timeouts import TIMEOUT_S
 
 RENDER = {"id": "r", "status": "complete"}
@@ -51,3 +51,14 @@ def test_the_error_of_a_failed_render_has_its_code() -> None:
     with pytest.raises(EndedBadly, match="text/plain") as caught:
         followed(httpx.Response(200, content=content))
     assert caught.value.details == {"error": "wrong_content"}
+
+
+def test_a_refused_progress_stream_says_why() -> None:
+    answer = httpx.Response(
+        404,
+        content=b"event: error\ndata: there is no render 'r'\n\n",
+        headers={"Content-Type": "text/event-stream; charset=utf-8"},
+    )
+    with pytest.raises(ServiceRefused) as caught:
+        followed(answer)
+    assert caught.value.message == "there is no render 'r' (404)"
