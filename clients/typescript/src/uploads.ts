@@ -9,7 +9,7 @@ export type FileType = "video" | "image" | "caption";
 export interface UploadOptions {
   /** The name on the service; by default that of a `File`. */
   filename?: string;
-  /** By default guessed by the name; audio is `video`. */
+  /** By default guessed by the media type of the content, else by its name; audio is `video`. */
   type?: FileType;
   /** The id of an upload that was interrupted: it is resumed. */
   fileId?: string;
@@ -40,7 +40,7 @@ async function register(
   options: UploadOptions,
 ): Promise<string> {
   const filename = options.filename ?? ("name" in content ? String(content.name) : "upload");
-  const type = options.type ?? guessType(filename);
+  const type = options.type ?? guessType(filename, content.type);
   const made = await connection.request("post", "/api/v1/files", {
     body: { filename, type, byte_size: content.size },
     signal: options.signal,
@@ -90,9 +90,10 @@ async function ask(response: Response): Promise<UploadState> {
   return (await response.json()) as UploadState;
 }
 
-/** Guesses the type of a file by its name. */
-export function guessType(filename: string): FileType {
+/** Guesses the type of a file. Node gives a `Blob` neither a name nor a media type. */
+export function guessType(filename: string, mediaType = ""): FileType {
   const ending = /\.([^.]+)$/.exec(filename.toLowerCase())?.[1] ?? "";
+  if (mediaType.startsWith("image/")) return "image";
   if (["jpg", "jpeg", "png", "gif", "webp", "svg"].includes(ending)) return "image";
   return ["vtt", "srt", "json"].includes(ending) ? "caption" : "video";
 }

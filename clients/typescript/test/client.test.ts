@@ -5,6 +5,7 @@ import { createHmac } from "node:crypto";
 import { test } from "node:test";
 
 import { Client, FramekilnError, ServiceUnreachable, verifyWebhook } from "../src/index.ts";
+import { guessType } from "../src/uploads.ts";
 
 type Answer = Response | Error;
 
@@ -100,6 +101,14 @@ test("an upload resumes at the missing byte", async () => {
       .filter((each) => each.includes("bytes"))
       .map((each) => each.split(" ").slice(2).join(" ")),
     ["bytes 0-6/7", "bytes 3-6/7"],
+  );
+});
+
+test("the media type of content without a name says what it is", () => {
+  assert.equal(guessType("upload", "image/png"), "image");
+  assert.deepEqual(
+    ["a.PNG", "a.vtt", "a.mp4", "upload"].map((name) => guessType(name)),
+    ["image", "caption", "video", "video"],
   );
 });
 
