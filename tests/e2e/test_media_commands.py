@@ -10,6 +10,7 @@ from tests.e2e.conftest import Terminal
 from tests.support.looks import decode_frames
 from tests.support.speech_clips import FOLDER
 
+WEBM_MAGIC = b"\x1aE\xdf\xa3"
 CONFIG: dict[str, Any] = {
     "dimensions": {"width": 64, "height": 36},
     "duration": 0.5,
@@ -42,6 +43,9 @@ def test_templates_and_videos_are_managed_at_the_command_line(
     render = ("templates", "render", made["id"], "--data", '{"name": "Ada"}')
     video = terminal.ask(*render, "-o", str(film))
     assert (video["is_ready"], len(decode_frames(film))) == (True, 5)
+    misnamed = terminal.type(*render, "-o", str(tmp_path / "ada.gif"))
+    assert "is .mp4: end the name in .mp4" in misnamed.stderr
+    assert not (tmp_path / "ada.gif").exists()
     found = {each["path"]: each["code"] for each in video["warnings"]}
     assert found["layers.1"] == "never_shown"
     refused = terminal.type("templates", "render", made["id"], "--json")
@@ -51,6 +55,9 @@ def test_templates_and_videos_are_managed_at_the_command_line(
     config = terminal.write("config.json", {**CONFIG, "layers": []})
     again = terminal.type("videos", "create", config, "--wait")
     assert again.stdout.split()[1] == "ready"
+    moving = tmp_path / "film.webm"
+    assert terminal.type("videos", "create", config, "-o", str(moving)).exit_code == 0
+    assert moving.read_bytes().startswith(WEBM_MAGIC)
     watched = terminal.type("videos", "watch", again.stdout.split()[0])
     assert watched.stdout == again.stdout
     copy = terminal.ask("videos", "download", video["id"], "-o", str(tmp_path / "copy.mp4"))
@@ -103,11 +110,17 @@ def test_renders_and_files_are_managed_at_the_command_line(
     terminal: Terminal, tmp_path: Path
 ) -> None:
     page = tmp_path / "page.html"
-    page.write_text("<body style='background: teal'>")
+    page.write_text(
+        "<body><style>body { animation: blue 1s } @keyframes blue {"
+        " 0%, 40% { background: transparent } 41%, to { background: blue } }</style>"
+    )
     still = tmp_path / "still.png"
-    size = ("--width", "64", "--height", "36")
+    size = ("--width", "64", "--height", "36", "--at", "0.5s", "--transparent")
     made = terminal.ask("renders", "create", str(page), *size, "-o", str(still))
     assert made["status"] == "complete"
+    assert decode_frames(still)[0].rgb[18, 32].tolist() == [0, 0, 255]
+    misnamed = terminal.type("renders", "download", made["id"], "-o", str(tmp_path / "still.mp4"))
+    assert "is .png: end the name in .png" in misnamed.stderr
     assert terminal.type("renders", "watch", made["id"]).stdout == f"{made['id']}  complete\n"
     assert made["id"] in terminal.type("renders", "list", "--status", "complete").stdout
     check_bundle(terminal, tmp_path)

@@ -106,7 +106,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     ),
     "odd height": (["page.html", "-o", "film.mp4", "--height", "181"], "--height 181 is odd"),
     "no page": (["none.html", "-o", "film.mp4"], "cannot read none.html: "),
-    "no text": (["bytes.html", "-o", "film.mp4"], "cannot read bytes.html: "),
+    "no text": (["bytes.html", "-o", "film.mp4"], "bytes.html is not UTF-8 text"),
     "no folder": (["page.html", "-o", "none/film.mp4"], "--output: there is no folder "),
     "no frames": (["page.html", "-o", "film.mp4", "--fps", "0"], "--fps 0: must be 1 to 120"),
     "too fast": (["page.html", "-o", "film.mp4", "--fps", "121"], "--fps 121: must be 1 to 120"),

@@ -46,7 +46,7 @@ def create(
 ) -> None:
     """Make a video of each row; nothing starts if any row is wrong."""
     if output is not None:
-        check_target(output)
+        _check_archive(output)
     with open_client() as client:
         made = client.bulks.create_from_table(template, table, version=version, key=key)
         found = finish(client.bulks, made, wait=wait, output=output, as_json=as_json)
@@ -94,7 +94,7 @@ def cancel(bulk: BulkId, as_json: JsonFlag = False) -> None:
 @app.command()
 def download(bulk: BulkId, output: TargetOption, as_json: JsonFlag = False) -> None:
     """Write the videos of a bulk that has ended to a ZIP file."""
-    check_target(output)
+    _check_archive(output)
     with open_client() as client:
         client.bulks.download(bulk, output)
     show_saved(bulk, output, as_json=as_json)
@@ -110,6 +110,12 @@ def manifest(bulk: BulkId, output: TargetOption, as_json: JsonFlag = False) -> N
     with open_client() as client:
         client.bulks.manifest(bulk, output, "csv" if ending == ".csv" else "json")
     show_saved(bulk, output, as_json=as_json)
+
+
+def _check_archive(output: Path) -> None:
+    check_target(output)
+    if output.suffix.lower() != ".zip":
+        raise InvalidInput(f"{output} must end in .zip: it gets all videos of the bulk")
 
 
 def _show(found: RemoteBulk, *, as_json: bool) -> None:

@@ -51,7 +51,10 @@ def _decoded(page: Path, data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"cannot read {page}: {error}") from error
+        raise InvalidInput(
+            f"{page} is not UTF-8 text ({error.reason} at byte {error.start}): name a page, a"
+            " folder with an index.html, a bundle or a layer config"
+        ) from error
 
 
 def _unpacked(archive: Path, folder: Path, *, is_zip: bool) -> Composition:

@@ -1,10 +1,11 @@
-"""Options that `framekiln render` and `framekiln preview` share; fast to import."""
+"""Options that commands about films share; fast to import."""
 
 from fractions import Fraction
 from typing import Annotated
 
 import typer
 
+from framekiln.composition.render_preset import RenderPreset
 from framekiln.engine.film_bounds import MAX_DURATION_MS, MAX_SIDE_PX
 from framekiln.kit.errors import InvalidInput
 from framekiln.timeline import exact_rate
@@ -15,6 +16,15 @@ RateOption = Annotated[
 ]
 DurationOption = Annotated[
     int | None, typer.Option(min=1, max=MAX_DURATION_MS, help="The duration of the film.")
+]
+AtOption = Annotated[
+    str | None, typer.Option(help="The time of a still: milliseconds, or 1.5s; default 0.")
+]
+TransparentFlag = Annotated[
+    bool, typer.Option("--transparent", help="Keep the background of a .png or .webp transparent.")
+]
+PresetOption = Annotated[
+    RenderPreset, typer.Option(help="Encoding effort: faster, or smaller files of better quality.")
 ]
 
 

@@ -13,8 +13,10 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         text = sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
         found = json.loads(text)
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise InvalidInput(f"cannot read {path}: {reason_of(error)}") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} is not JSON: {error}") from error
     if not isinstance(found, dict):
         raise InvalidInput(f"{path} does not contain a JSON object")
     return found

@@ -12,6 +12,8 @@ from framekiln.media.images.still_formats import JpegFormat, PngFormat, StillFor
 
 FILMS: Final = tuple(FILM_CONTAINERS)
 STILLS: Final = ("png", "jpg", "jpeg", "webp")
+PAGE_FILM: Final = "mp4"
+_EXTENSIONS: Final = {"jpeg": "jpg"}
 _TIME: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s|min|m|h)?")
 _UNITS_MS: Final = {None: 1, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
 
@@ -31,6 +33,29 @@ def format_of(output: Path) -> str:
             f" or in .{', .'.join(STILLS)} for a still"
         )
     return "jpeg" if ending == "jpg" else ending
+
+
+def page_format_of(output: Path) -> str:
+    """Return the format of a page that the service renders; it makes no other films of pages."""
+    found = format_of(output)
+    if found not in (PAGE_FILM, *STILLS):
+        raise UnknownFormat(
+            f"--output {output}: the service makes .{PAGE_FILM} films and stills of pages;"
+            f" for .{found} use framekiln render, or framekiln videos create with an html layer"
+        )
+    return found
+
+
+def extension_of(output: Path) -> str:
+    """Return the format for an output's extension, as layer configs name it."""
+    return _EXTENSIONS.get(found := format_of(output), found)
+
+
+def require_extension(output: Path, made: str, *, resource: str) -> None:
+    """Raise if the name of a file says that it has another format than the one it would get."""
+    made = _EXTENSIONS.get(made, made)
+    if extension_of(output) != made:
+        raise UnknownFormat(f"--output {output}: {resource} is .{made}: end the name in .{made}")
 
 
 def still_format(name: str, *, is_transparent: bool) -> StillFormat | None:
@@ -57,3 +82,14 @@ def read_time(text: str) -> int:
             f" {MAX_DURATION_MS} ms"
         )
     return at_ms
+
+
+def still_time(at: str | None, *, is_film: bool) -> int | None:
+    """Return the milliseconds of `--at`, 0 without it; None for a film, which has none."""
+    if is_film:
+        if at is not None:
+            raise InvalidInput(
+                "--at works only for stills: --output must end in .png, .jpg or .webp"
+            )
+        return None
+    return 0 if at is None else read_time(at)

@@ -13,15 +13,18 @@ import typer
 from framekiln.cli.environment import load_settings_to_log_rarely
 from framekiln.cli.film_account import film_account, make_film_as
 from framekiln.cli.film_options import (
+    AtOption,
     DurationOption,
+    PresetOption,
     RateOption,
     SideOption,
+    TransparentFlag,
     even_side,
     read_rate,
 )
 from framekiln.cli.film_request import FilmRequest, read_data
 from framekiln.cli.output import JsonFlag, write_json
-from framekiln.cli.output_formats import format_of, read_time, still_format
+from framekiln.cli.output_formats import format_of, still_format, still_time
 from framekiln.composition.render_preset import RenderPreset
 from framekiln.kit.errors import InvalidInput
 
@@ -47,17 +50,9 @@ def render(
     height: SideOption = None,
     fps: RateOption = None,
     duration_ms: DurationOption = None,
-    at: Annotated[
-        str | None, typer.Option(help="The time of a still: milliseconds, or 1.5s; default 0.")
-    ] = None,
-    transparent: Annotated[
-        bool,
-        typer.Option("--transparent", help="Keep the background of a .png or .webp transparent."),
-    ] = False,
-    preset: Annotated[
-        RenderPreset,
-        typer.Option(help="Encoding effort: faster, or smaller files of better quality."),
-    ] = RenderPreset.STANDARD,
+    at: AtOption = None,
+    transparent: TransparentFlag = False,
+    preset: PresetOption = RenderPreset.STANDARD,
     data: Annotated[
         str | None,
         typer.Option(
@@ -79,6 +74,8 @@ def render(
     still = still_format(format_, is_transparent=transparent)
     if still is not None and preset is not RenderPreset.STANDARD:
         raise InvalidInput("--preset works only for films: a still has no preset")
+    if still is not None and duration_ms is not None:
+        raise InvalidInput("--duration-ms works only for films: use --at for the time of a still")
     if not output.absolute().parent.is_dir():
         raise InvalidInput(f"--output: there is no folder {output.absolute().parent}")
     request = FilmRequest(
@@ -89,7 +86,7 @@ def render(
         height_px=even_side("--height", height, is_film=still is None),
         fps=None if fps is None else read_rate(fps),
         duration_ms=duration_ms,
-        at_ms=_moment_ms(at, is_film=still is None, duration_ms=duration_ms),
+        at_ms=still_time(at, is_film=still is None),
         is_transparent=transparent,
         preset=preset,
         data=read_data(data, data_file),
@@ -135,16 +132,3 @@ def _typed_page() -> str:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInput(f"cannot read -: {error}") from error
-
-
-def _moment_ms(at: str | None, *, is_film: bool, duration_ms: int | None) -> int | None:
-    """Return the time of a still; None for a film."""
-    if is_film:
-        if at is not None:
-            raise InvalidInput(
-                "--at works only for stills: --output must end in .png, .jpg or .webp"
-            )
-        return None
-    if duration_ms is not None:
-        raise InvalidInput("--duration-ms works only for films: use --at for the time of a still")
-    return 0 if at is None else read_time(at)

@@ -19,6 +19,7 @@ from framekiln.cli.media_output import (
 )
 from framekiln.cli.output import JsonFlag, write_json
 from framekiln.cli.service_client import open_client
+from framekiln.cli.videos import require_extension_of_video
 from framekiln.client.model import RemoteTemplate
 from framekiln.kit.errors import InvalidInput
 from framekiln.kit.suggestions import did_you_mean
@@ -134,6 +135,8 @@ def render(
         check_target(output)
     with open_client() as client:
         made = client.templates.render(template, values, version=version)
+        if output is not None:
+            require_extension_of_video(client, made.id, output)
         found = finish(client.videos, made, wait=wait, output=output, as_json=as_json)
     show_one(found, f"{found.id}  {found.status}", as_json=as_json)
 

@@ -1,7 +1,7 @@
 """`framekiln videos`: videos from layer configs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,7 +20,9 @@ from framekiln.cli.media_output import (
     wait_for,
 )
 from framekiln.cli.output import JsonFlag, write_json
+from framekiln.cli.output_formats import extension_of, require_extension
 from framekiln.cli.service_client import open_client
+from framekiln.client.client import Client
 from framekiln.client.model import RemoteVideo
 from framekiln.client.videos import FrameFormat
 from framekiln.kit.errors import InvalidInput
@@ -36,6 +38,7 @@ Config = Annotated[
     Path, typer.Argument(help="A layer config (JSON file), or - for standard input.")
 ]
 
+_PAGES = (".html", ".htm")
 _FORMATS: dict[str, FrameFormat] = {
     ".png": "png",
     ".jpg": "jpg",
@@ -55,10 +58,11 @@ def create(
     output: OutputOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Create a video from a layer config."""
-    read, files = read_json(config), _files(file or [])
+    """Create a video from a layer config; the ending of the output replaces its extension."""
+    read, files = _read_config(config), _files(file or [])
     if output is not None:
         check_target(output)
+        read["extension"] = extension_of(output)
     with open_client() as client:
         made = client.videos.create(read, files=files)
         found = finish(client.videos, made, wait=wait, output=output, as_json=as_json)
@@ -101,6 +105,7 @@ def download(video: VideoId, output: TargetOption, as_json: JsonFlag = False) ->
     """Download a video that is ready."""
     check_target(output)
     with open_client() as client:
+        require_extension_of_video(client, video, output)
         client.videos.download(video, output)
     show_saved(video, output, as_json=as_json)
 
@@ -116,7 +121,7 @@ def delete(video: VideoId, as_json: JsonFlag = False) -> None:
 @app.command()
 def plan(config: Config) -> None:
     """Check a config and its sources, and write its timeline as JSON; nothing is rendered."""
-    read = read_json(config)
+    read = _read_config(config)
     with open_client() as client:
         write_json(client.videos.plan(read))
 
@@ -133,10 +138,22 @@ def frame(
     form = _FORMATS.get(output.suffix.lower())
     if form is None:
         raise InvalidInput(f"{output} must end with {', '.join(_FORMATS)}")
-    read = read_json(config)
+    read = _read_config(config)
     with open_client() as client:
         output.write_bytes(client.videos.draw_frame(read, at, form))
     show_saved("frame", output, as_json=as_json)
+
+
+def require_extension_of_video(client: Client, video: str, output: Path) -> None:
+    """Raise if the name of a file says that it has another format than the video."""
+    made = client.videos.config(video)["extension"]
+    require_extension(output, made, resource=f"video {video}")
+
+
+def _read_config(config: Path) -> dict[str, Any]:
+    if config.suffix.lower() in _PAGES:
+        raise InvalidInput(f"{config} is no layer config: framekiln renders create renders pages")
+    return read_json(config)
 
 
 def _files(given: list[str]) -> dict[str, Path]:
