@@ -365,6 +365,16 @@ class TestFailures:
         ):
             film.frame(0)
 
+    def test_sound_of_a_page_that_is_a_layer_causes_a_warning(
+        self, browser: Browser, assets: LocalAssets
+    ) -> None:
+        page = f"<video src={CLIP} autoplay muted></video><audio id=song src={TONE} autoplay>"
+        layer = {"type": "html", "html": {"page": page}}
+        with open_layer_film(config_of(layer), browser, assets) as film:
+            film.frame(0)
+            [warning] = film.renderer.warnings()
+            assert "audio#song: sound of a page" in warning
+
     def test_a_selector_that_matches_nothing_is_named(
         self, browser: Browser, assets: LocalAssets
     ) -> None:

@@ -4,10 +4,11 @@ A page only moves forward. A page whose frames depend on earlier ones is shown e
 way, and is reopened to go back.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +20,13 @@ from framekiln.composition.document import Document
 from framekiln.composition.layers import LayerState, PixelSize
 from framekiln.compositor.picture import Rgba, premultiplied
 from framekiln.engine.assets import Assets
+from framekiln.engine.audio_clips import audible_clips
 from framekiln.engine.film_order import FilmLimits
 from framekiln.engine.layers.painter import SourceImage
 from framekiln.engine.missing_media import check_images
 from framekiln.engine.page.host import PageHost
 from framekiln.engine.page.warnings import PageWarnings
+from framekiln.kit.warning_text import WarningText
 from framekiln.media.images.stills import decode_bgra
 
 Seek = Callable[[Fraction], str]
@@ -109,7 +112,7 @@ class PagePainter:
             facts = page.load(network, settle_within_s=limits.settle_s)
             notes.check()
             check_images(page, host.fetch_errors)
-        for warning in notes.collect():
+        for warning in (*notes.collect(), *_about_sounds(facts.plan)):
             self._warn(warning)
         if order.prepare:
             page.evaluate(order.prepare)
@@ -176,6 +179,17 @@ class _OpenPage:
         assert shown.screenshot is not None
         pixels = decode_bgra(read_png(shown.screenshot, self._page.size))
         return premultiplied(pixels[: size.height_px, : size.width_px, [2, 1, 0, 3]])
+
+
+def _about_sounds(plan: dict[str, Any]) -> Iterator[str]:
+    """Yield a warning for each element whose sound would be in the film of the page alone."""
+    clips = audible_clips(plan.get("media", ()), film_ms=0)
+    for element in dict.fromkeys(clip.element for clip in clips):
+        yield WarningText(
+            "sound_left_out",
+            f"{element}: sound of a page that is a layer is not in the film: mute the element, and"
+            " give its file to an audio layer",
+        )
 
 
 def _us(at_s: Fraction) -> int:
