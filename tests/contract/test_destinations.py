@@ -277,6 +277,8 @@ async def test_credentials_are_encrypted_and_deleted_after_the_copy(
         ({"endpoint": "https://10.0.0.1"}, "destinations.0"),
         ({"endpoint": "http://bucket.example"}, "destinations.0"),
         ({"endpoint": "not a url"}, "destinations.0.endpoint"),
+        ({"key": "made/{name}.mp4"}, "destinations.0.key"),
+        ({"key": "made/{{ id }}.mp4"}, "destinations.0.key"),
     ],
 )
 async def test_a_wrong_destination_is_refused_before_anything_is_made(
@@ -431,8 +433,31 @@ async def test_rows_of_a_bulk_go_to_its_destinations_or_to_those_of_the_template
     video_id, found = await row_addresses("Bob", destinations=[s3(receiver, key="b/{id}")])
     assert found == [f"s3://films/b/{video_id}"]
     assert (await row_addresses("C", destinations=[]))[1] == []
+    unknown = [{**s3(receiver, key="{id}"), "access_key": SECRET}]
+    refused = await app.client.post(address, json={"rows": [{}], "destinations": unknown})
+    [issue] = refused.json()["issues"]
+    assert issue["path"] == "destinations.0.access_key"
+    assert "did you mean access_key_id?" in refused.text
     refused = await app.client.post(address, json={"rows": [{}], "destinations": [{}]})
     assert (refused.status_code, SECRET in refused.text) == (422, False)
+
+
+@pytest.mark.parametrize("key", ["all.mp4", "{id}.mp4"])
+async def test_videos_of_a_bulk_never_replace_each_other_at_a_destination(
+    app: AppHarness, receiver: Receiver, key: str
+) -> None:
+    own = {"destinations": [s3(receiver, key=key)]}
+    stored = await create_template(app, f"stored {key}", s3(receiver, key=key))
+    plain = await create_template(app, f"plain {key}")
+    for template, more in ((stored, {}), (plain, own)):
+        for rows in ([{"who": "Ada"}], [{"who": "Ada"}, {"who": "Bob"}]):
+            address = f"/v2/templates/{template}/bulk"
+            answer = await app.client.post(address, json={"rows": rows, **more})
+            if len(rows) == 1 or "{id}" in key:
+                assert answer.status_code == 201, answer.text
+            else:
+                assert answer.status_code == 422, answer.text
+                assert answer.json()["issues"][0]["path"] == "destinations.0.key"
 
 
 async def test_a_repeated_bulk_with_other_destinations_is_refused(

@@ -2,15 +2,26 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+)
+from pydantic_core import ErrorDetails
 
-from framekiln.api.errors import issue_of
+from framekiln.api.errors import ProblemIssue, issue_of
 from framekiln.db.pool import Connection
 from framekiln.destinations.errors import DestinationInvalid
 from framekiln.destinations.events import destination_summary
 from framekiln.destinations.model import (
+    ID_PLACEHOLDER,
     MAX_DESTINATIONS,
     Destination,
     DestinationOwner,
@@ -19,6 +30,7 @@ from framekiln.destinations.model import (
 )
 from framekiln.kit.canonical_json import canonical_json
 from framekiln.kit.fetch import OWN_HEADERS
+from framekiln.kit.suggestions import did_you_mean
 from framekiln.services import Services
 from framekiln.videos.bulks.model import Bulk
 from framekiln.videos.bulks.service import WriteWithBulk
@@ -27,9 +39,20 @@ from framekiln.videos.service import WriteWithVideo
 from framekiln.videos.templates.model import StoredTemplate
 from framekiln.videos.templates.service import WriteWithTemplate
 
+
+def _without_other_placeholders(text: str) -> str:
+    other = next((each for each in _PLACEHOLDER.findall(text) if each != ID_PLACEHOLDER), None)
+    if other is not None:
+        raise ValueError(f"{other} is not filled in: only {ID_PLACEHOLDER} is, with the id")
+    return text
+
+
+_PLACEHOLDER: Final = re.compile(r"\{+[^{}]*\}+")
 Name = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9._-]+$")]
 Key = Annotated[
-    str, Field(min_length=1, max_length=1024, description="`{id}` becomes the id of the output.")
+    str,
+    Field(min_length=1, max_length=1024, description="`{id}` becomes the id of the output."),
+    AfterValidator(_without_other_placeholders),
 ]
 Secret = Annotated[str, Field(min_length=1, max_length=8192)]
 Url = Annotated[str, Field(min_length=1, max_length=8192)]
@@ -111,7 +134,7 @@ class UrlSettings(_Settings):
     """A presigned URL, or any other that accepts a PUT request."""
 
     type: Literal["url"]
-    url: Url
+    url: Annotated[Url, AfterValidator(_without_other_placeholders)]
     headers: dict[Annotated[str, Field(max_length=100)], Secret] = Field(
         default_factory=dict, max_length=20
     )
@@ -143,6 +166,14 @@ _LIST: TypeAdapter[list[S3Settings | GcsSettings | AzureSettings | UrlSettings]]
 )
 
 
+_FIELDS: Final = {
+    "s3": tuple(S3Settings.model_fields),
+    "gcs": tuple(GcsSettings.model_fields),
+    "azure": tuple(AzureSettings.model_fields),
+    "url": tuple(UrlSettings.model_fields),
+}
+
+
 def read_destinations(value: Any) -> list[DestinationRequest]:
     """Return the destinations that a caller has sent; None is none."""
     if value is None:
@@ -155,7 +186,8 @@ def read_destinations(value: Any) -> list[DestinationRequest]:
         # The second part of a place repeats the type.
         places = [("destinations", *each["loc"][:1], *each["loc"][2:]) for each in found]
         issues = [
-            issue_of({**each, "loc": place}) for each, place in zip(found, places, strict=True)
+            _with_hint(issue_of({**each, "loc": place}), each)
+            for each, place in zip(found, places, strict=True)
         ]
         first = issues[0]
         raise DestinationInvalid(
@@ -165,6 +197,16 @@ def read_destinations(value: Any) -> list[DestinationRequest]:
                 {"path": each.path, "code": each.code, "message": each.message} for each in issues
             ],
         ) from error
+
+
+def _with_hint(issue: ProblemIssue, error: ErrorDetails) -> ProblemIssue:
+    """Return an issue; that of an unknown field names the one that was probably meant."""
+    if error["type"] != "extra_forbidden":
+        return issue
+    _, name, field = error["loc"]
+    known = _FIELDS[str(name)]
+    hint = did_you_mean(str(field), known) or f"it has {', '.join(known)}"
+    return replace(issue, message=f"is not a field of {name}: {hint}")
 
 
 def describe_destinations(found: Sequence[Destination]) -> list[dict[str, Any]]:
@@ -207,13 +249,17 @@ async def template_destinations(services: Services, value: Any) -> WriteWithTemp
 
 
 async def bulk_destinations(
-    services: Services, value: Any, template: StoredTemplate
+    services: Services, value: Any, template: StoredTemplate, *, row_count: int
 ) -> tuple[list[str] | None, WriteWithBulk]:
     """Return the addresses that a caller has sent, and what gives a new bulk its destinations.
 
     Without any, the bulk gets those of its template.
     """
     prepared = await services.destinations.prepare(read_destinations(value))
+    if row_count > 1:
+        stored = value is None
+        given = await services.destinations.stored(owner_of(template)) if stored else prepared
+        await services.destinations.require_own_addresses(given)
     addresses = None if value is None else [each.address for each in prepared]
 
     async def store(connection: Connection, bulk: Bulk) -> None:

@@ -13,6 +13,8 @@ DestinationId = NewType("DestinationId", UUID)
 
 MAX_DESTINATIONS: Final = 10
 """Of one output."""
+ID_PLACEHOLDER: Final = "{id}"
+"""In keys and addresses: becomes the id of the render or video."""
 _RETRY_DELAYS_S: Final = (5, 30, 120, 600, 1800)
 MAX_ATTEMPTS: Final = len(_RETRY_DELAYS_S) + 1
 
@@ -102,4 +104,4 @@ def next_attempt_at(attempts: int, *, now: datetime) -> datetime | None:
 
 def with_id(text: str, resource_id: str) -> str:
     """Return an object key or an address with the id of the resource in it."""
-    return text.replace("{id}", resource_id)
+    return text.replace(ID_PLACEHOLDER, resource_id)

@@ -1,5 +1,6 @@
 """What owners do with destinations: name them with a render, and see what became of the copies."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -10,12 +11,14 @@ from framekiln.destinations.errors import DestinationInvalid, OutputMissing
 from framekiln.destinations.events import DestinationEvents
 from framekiln.destinations.jobs import copy_job
 from framekiln.destinations.model import (
+    ID_PLACEHOLDER,
     Destination,
     DestinationError,
     DestinationId,
     DestinationOwner,
     DestinationRequest,
     DestinationStatus,
+    DestinationType,
     PreparedDestination,
 )
 from framekiln.destinations.targets import public_address, settings_json, upload_target
@@ -75,6 +78,22 @@ class Destinations:
     ) -> None:
         """Give a template or a bulk these destinations instead of those it has."""
         await store.replace_stored(connection, owner, prepared)
+
+    async def require_own_addresses(self, prepared: Sequence[PreparedDestination]) -> None:
+        """Raise if several outputs would replace each other at one of these destinations."""
+        for number, each in enumerate(prepared):
+            settings = json.loads(
+                await self._encryption.decrypt(each.encrypted, row_id=each.id.bytes)
+            )
+            name = "url" if each.type is DestinationType.URL else "key"
+            if ID_PLACEHOLDER not in settings[name]:
+                field = f"destinations.{number}.{name}"
+                message = (
+                    f"each video would replace the one before it at {each.address}: put"
+                    f" {ID_PLACEHOLDER} into it, which becomes the id of the video"
+                )
+                issue = {"path": field, "code": "invalid", "message": message}
+                raise DestinationInvalid(f"{field}: {message}", field=field, issues=[issue])
 
     async def stored(self, owner: DestinationOwner) -> list[PreparedDestination]:
         """Return the destinations of a template or a bulk."""

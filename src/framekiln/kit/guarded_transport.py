@@ -127,6 +127,12 @@ def host_of(url: httpx.URL) -> str:
     return url.raw_host.decode("ascii")
 
 
+def _unusable(url: httpx.URL) -> str:
+    if url.scheme and url.scheme not in {"http", "https"}:
+        return f"{url.scheme} is not supported"
+    return "no host"
+
+
 def _port_of(url: httpx.URL) -> int:
     return url.port or (80 if url.scheme == "http" else 443)
 
@@ -148,7 +154,7 @@ class FetchRules:
         port = _port_of(url)
         if url.scheme not in {"http", "https"} or not host:
             raise FetchRefused(
-                f"{host or 'No host'}: give a full address that starts with https://.",
+                f"{_unusable(url)}: give a full address that starts with https://.",
                 rule="scheme",
                 host=host,
             )

@@ -100,7 +100,9 @@ async def create_bulk(
     template = await services.v2.templates.get(caller.organization.id, template_id)
     try:
         posted = await read_posted_rows(request)
-        addresses, also_write = await bulk_destinations(services, posted.destinations, template)
+        addresses, also_write = await bulk_destinations(
+            services, posted.destinations, template, row_count=len(posted.rows)
+        )
         asked = BulkRequest(posted.rows, posted_version(posted, version), key, addresses)
         created = await services.v2.bulks.create(caller, template_id, asked, also_write=also_write)
     except InvalidRows as error:
