@@ -96,6 +96,7 @@ def check_bulk(terminal: Terminal, template_id: str, folder: Path) -> None:
     assert (bulk["status"], bulk["counts"]["ready"]) == ("complete", 2)
     assert [(each["row"], each["path"]) for each in bulk["warnings"]] == [(1, "data.nick")]
     assert terminal.ask(*create)["id"] == bulk["id"]
+    assert bulk["id"] in terminal.type("bulks", "list").stdout
     with ZipFile(archive) as files:
         films = [name for name in files.namelist() if name.endswith(".mp4")]
     assert len(films) == 2

@@ -47,6 +47,11 @@ export class Bulks extends Part {
     return { ...data, warnings: warnings ?? [] };
   }
 
+  /** Yields bulks, newest first. */
+  list(): AsyncGenerator<Item<"/v2/bulks">> {
+    return this.numberedItems("/v2/bulks");
+  }
+
   async get(id: string): Promise<Bulk> {
     const path = { bulk_id: id };
     return (await this.connection.request("get", "/v2/bulks/{bulk_id}", { path })).data;

@@ -114,6 +114,7 @@ const CALLS: Record<string, (client: Client) => unknown> = {
   "bulks.create": (client) => client.bulks.create("id", [{ name: "Ada" }]),
   "bulks.createFromTable": (client) =>
     client.bulks.createFromTable("id", "name\nAda\n", "text/csv", { version: 1 }),
+  "bulks.list": (client) => client.bulks.list(),
   "bulks.get": (client) => client.bulks.get("id"),
   "bulks.wait": (client) => client.bulks.wait("id"),
   "bulks.rows": (client) => client.bulks.rows("id"),

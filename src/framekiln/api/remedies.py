@@ -44,7 +44,7 @@ REMEDIES: Final = {
     "method_not_allowed": "The methods of each route are listed at /docs.",
     "api_key_not_found": "List keys with GET /api/v1/keys or framekiln keys list.",
     "blob_not_found": "Upload or render it again: its content is gone.",
-    "bulk_not_found": "Bulks are listed nowhere: use the id in the response that created it.",
+    "bulk_not_found": "List bulks with GET /v2/bulks.",
     "callback_not_found": "Use callback.url of the request to the endpoint, unchanged.",
     "content_not_found": "Show the file with GET /api/v1/files/{file_id}: it says what it has.",
     "correction_not_found": (

@@ -53,6 +53,24 @@ def create(
     _show(found, as_json=as_json)
 
 
+@app.command("list")
+def list_all(limit: LimitOption = 25, as_json: JsonFlag = False) -> None:
+    """Show bulks, newest first."""
+    with open_client() as client:
+        show_rows(
+            client.bulks.list(),
+            {
+                "id": lambda each: each.id,
+                "status": lambda each: each.status,
+                "rows": lambda each: each.row_count,
+                "failed": lambda each: each.counts["failed"],
+                "created": lambda each: each.raw["created_at"],
+            },
+            limit=limit,
+            as_json=as_json,
+        )
+
+
 @app.command()
 def get(bulk: BulkId, as_json: JsonFlag = False) -> None:
     """Show a bulk, with the number of its rows by status."""

@@ -82,6 +82,11 @@ class RemoteBulks(RemotePart[Connection_co]):
         """Return a bulk with the number of its rows by status."""
         return RemoteBulk.of((yield from self._read("GET", f"{_BULKS}/{bulk_id}"))["data"])
 
+    @listing
+    def list(self) -> Items[RemoteBulk]:
+        """Yield bulks, newest first."""
+        return self._numbered_items(_BULKS, RemoteBulk.of)
+
     @operation
     def wait(self, bulk_id: str, on_fraction: OnFraction = lambda _: None) -> Steps[RemoteBulk]:
         """Return a bulk when all its rows have ended; rows may have failed."""

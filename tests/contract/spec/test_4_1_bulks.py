@@ -299,3 +299,12 @@ async def test_other_organizations_do_not_see_a_bulk(app: AppHarness, template: 
         assert (answer.status_code, answer.json()["error"]) == (404, "bulk_not_found")
     assert (await stranger.client.post(f"/v2/bulks/{bulk['id']}/cancel")).status_code == 404
     assert (await stranger.client.post(template, json=names(1, "x"))).status_code == 404
+    assert (await stranger.client.get("/v2/bulks")).json()["data"] == []
+
+
+async def test_bulks_are_listed_newest_first(app: AppHarness, template: str) -> None:
+    made = [await post(app, template, names(count, "listed")) for count in (1, 2)]
+    listed = (await app.client.get("/v2/bulks", params={"per_page": 2})).json()
+    assert listed["data"] == [await shown(app, bulk["id"]) for bulk in reversed(made)]
+    assert [each["counts"]["waiting"] for each in listed["data"]] == [2, 1]
+    assert listed["meta"]["total"] >= 2

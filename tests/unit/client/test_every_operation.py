@@ -183,6 +183,7 @@ def calls(folder: Path) -> dict[str, tuple[Any, ...]]:
         "bulks.create": ("id", [{"name": "Ada"}]),
         "bulks.create_from_table": ("id", folder / "rows.csv", {"version": 1}),
         "bulks.get": by_id,
+        "bulks.list": (),
         "bulks.wait": by_id,
         "bulks.rows": by_id,
         "bulks.cancel": by_id,

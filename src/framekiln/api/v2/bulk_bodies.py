@@ -39,6 +39,14 @@ class BulkAnswer(BaseModel):
     data: BulkInfo
 
 
+class BulkList(BaseModel):
+    """A page of bulks."""
+
+    data: list[BulkInfo]
+    links: ListLinks
+    meta: ListMeta
+
+
 class BulkWarning(BaseModel):
     """Something that has no effect; equal warnings are listed once, with the first row."""
 
@@ -82,7 +90,7 @@ class BulkRowList(BaseModel):
     meta: ListMeta
 
 
-def bulk_answer(counted: CountedBulk) -> BulkAnswer:
+def bulk_info(counted: CountedBulk) -> BulkInfo:
     """Describe a bulk."""
     bulk, counts = counted.bulk, counted.counts
     open_rows = counts[RowStatus.WAITING] + counts[RowStatus.PROCESSING]
@@ -98,7 +106,7 @@ def bulk_answer(counted: CountedBulk) -> BulkAnswer:
     }
     if bulk.ended_at is not None:
         fields["ended_at"] = iso_microseconds(bulk.ended_at)
-    return BulkAnswer(data=BulkInfo(**fields))
+    return BulkInfo(**fields)
 
 
 def bulk_row_info(row: BulkRow, base_url: str) -> BulkRowInfo:

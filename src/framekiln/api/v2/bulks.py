@@ -13,9 +13,10 @@ from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.destination_bodies import bulk_destinations
 from framekiln.api.v2.bulk_bodies import (
     BulkAnswer,
+    BulkList,
     BulkRowList,
     CreatedBulkAnswer,
-    bulk_answer,
+    bulk_info,
     bulk_row_info,
 )
 from framekiln.api.v2.bulk_rows import (
@@ -112,13 +113,21 @@ async def create_bulk(
     found = [each.as_json() for each in posted.warnings]
     found += [each.as_json() for each in created.warnings]
     extra = {"warnings": found} if found else {}
-    return CreatedBulkAnswer(data=bulk_answer(created.counted).data, **extra)
+    return CreatedBulkAnswer(data=bulk_info(created.counted), **extra)
+
+
+@router.get("/bulks", response_model_exclude_unset=True, summary="List bulks")
+async def list_bulks(request: Request, caller: AuthenticatedCaller, asked: PageParam) -> BulkList:
+    """Return a page of bulks, newest first."""
+    page = await services_of(request).v2.bulks.list(caller.organization.id, asked)
+    return BulkList(**page_answer(request, page, bulk_info))
 
 
 @router.get("/bulks/{bulk_id}", response_model_exclude_unset=True, summary="Show a bulk")
 async def get_bulk(request: Request, caller: AuthenticatedCaller, bulk_id: str) -> BulkAnswer:
     """Return a bulk with the number of its rows by status; safe to poll."""
-    return bulk_answer(await services_of(request).v2.bulks.get(caller.organization.id, bulk_id))
+    found = await services_of(request).v2.bulks.get(caller.organization.id, bulk_id)
+    return BulkAnswer(data=bulk_info(found))
 
 
 @router.get(
@@ -137,7 +146,8 @@ async def list_bulk_rows(
 @router.post("/bulks/{bulk_id}/cancel", response_model_exclude_unset=True, summary="Cancel a bulk")
 async def cancel_bulk(request: Request, caller: AuthenticatedCaller, bulk_id: str) -> BulkAnswer:
     """Start no more rows and stop those under way; finished videos stay."""
-    return bulk_answer(await services_of(request).v2.bulks.cancel(caller.organization.id, bulk_id))
+    found = await services_of(request).v2.bulks.cancel(caller.organization.id, bulk_id)
+    return BulkAnswer(data=bulk_info(found))
 
 
 @router.get(

@@ -102,6 +102,15 @@ class Bulks:
             bulk = await self._find(connection, organization_id, bulk_id)
             return CountedBulk(bulk, await store.count_rows(connection, bulk.id))
 
+    async def list(
+        self, organization_id: OrganizationId, page_request: PageNumberRequest
+    ) -> ListPage[CountedBulk]:
+        """Return a page of the organization's bulks, newest first."""
+        async with self._database.connection() as connection:
+            total = await store.count(connection, organization_id)
+            bulks = await store.list_page(connection, organization_id, page_request)
+        return ListPage(bulks, page_request, total)
+
     async def rows(
         self, organization_id: OrganizationId, bulk_id: str, page_request: PageNumberRequest
     ) -> ListPage[BulkRow]:

@@ -1,6 +1,6 @@
 """The SQL of bulks. Reads for owners check the organization."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -11,7 +11,15 @@ from framekiln.db.pool import Connection
 from framekiln.identity.model import Caller
 from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
-from framekiln.videos.bulks.model import Bulk, BulkRow, BulkStatus, NewBulk, RowStatus
+from framekiln.videos.bulks.model import (
+    Bulk,
+    BulkRow,
+    BulkStatus,
+    CountedBulk,
+    NewBulk,
+    RowStatus,
+)
+from framekiln.videos.pagination import PageNumberRequest
 from framekiln.videos.public_ids import BulkId, TemplateId, VideoId
 
 Row = dict[str, Any]
@@ -101,6 +109,31 @@ async def find(
     return _bulk(row) if row else None
 
 
+async def list_page(
+    connection: Connection, organization_id: OrganizationId, page_request: PageNumberRequest
+) -> list[CountedBulk]:
+    """Return the bulks of a page, newest first."""
+    cursor = await connection.execute(
+        """
+        SELECT * FROM bulk WHERE organization_id = %s
+        ORDER BY created_at DESC, id LIMIT %s OFFSET %s
+        """,
+        (organization_id, page_request.per_page, page_request.offset),
+    )
+    bulks = [_bulk(row) for row in await cursor.fetchall()]
+    counts = await _count_rows_of(connection, [bulk.id for bulk in bulks])
+    return [CountedBulk(bulk, counts[bulk.id]) for bulk in bulks]
+
+
+async def count(connection: Connection, organization_id: OrganizationId) -> int:
+    """Return the number of bulks of the organization."""
+    cursor = await connection.execute(
+        "SELECT count(*) AS n FROM bulk WHERE organization_id = %s", (organization_id,)
+    )
+    row = await cursor.fetchone()
+    return int(row["n"]) if row else 0
+
+
 async def find_by_key(
     connection: Connection, organization_id: OrganizationId, key: str
 ) -> Bulk | None:
@@ -129,13 +162,25 @@ async def list_running(connection: Connection) -> list[Bulk]:
     return [_bulk(row) for row in await cursor.fetchall()]
 
 
-async def count_rows(connection: Connection, bulk_id: BulkId) -> dict[RowStatus, int]:
+async def count_rows(connection: Connection, bulk_id: BulkId) -> Mapping[RowStatus, int]:
     """Return the number of rows by status."""
+    return (await _count_rows_of(connection, [bulk_id]))[bulk_id]
+
+
+async def _count_rows_of(
+    connection: Connection, bulk_ids: Sequence[BulkId]
+) -> dict[BulkId, dict[RowStatus, int]]:
+    counts = {bulk_id: dict.fromkeys(RowStatus, 0) for bulk_id in bulk_ids}
     cursor = await connection.execute(
-        "SELECT status, count(*) AS n FROM bulk_row WHERE bulk_id = %s GROUP BY status", (bulk_id,)
+        """
+        SELECT bulk_id, status, count(*) AS n FROM bulk_row WHERE bulk_id = ANY(%s)
+        GROUP BY bulk_id, status
+        """,
+        (list(bulk_ids),),
     )
-    found = {RowStatus(row["status"]): int(row["n"]) for row in await cursor.fetchall()}
-    return {status: found.get(status, 0) for status in RowStatus}
+    for row in await cursor.fetchall():
+        counts[BulkId(row["bulk_id"])][RowStatus(row["status"])] = int(row["n"])
+    return counts
 
 
 async def list_rows(
