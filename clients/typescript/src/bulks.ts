@@ -3,6 +3,7 @@
 import type { ResultOf } from "./connection.ts";
 import { keyHeaders, Part, withQuery } from "./part.ts";
 import type { IdempotencyOptions, Item, WaitOptions } from "./part.ts";
+import type { CreateVideo } from "./videos.ts";
 
 export type Bulk = ResultOf<"get", "/v2/bulks/{bulk_id}">["data"];
 /** A bulk that was just requested, with what has no effect in its rows. */
@@ -12,19 +13,21 @@ export type CreatedBulk = Bulk & {
 export type BulkRow = Item<"/v2/bulks/{bulk_id}/rows">;
 export type TableType = "text/csv" | "application/json" | "application/jsonl";
 
+type Destinations = CreateVideo["destinations"];
+
 export interface BulkOptions extends IdempotencyOptions {
   /** The version of the template, by default the latest. */
   version?: number;
 }
 
 export class Bulks extends Part {
-  /** Makes a video of each row; see its `warnings`. */
+  /** Makes a video of each row; see its `warnings`. Without `destinations`, it has the template's. */
   create(
     templateId: string,
     rows: Record<string, unknown>[],
-    options: BulkOptions = {},
+    { destinations, ...options }: BulkOptions & { destinations?: Destinations } = {},
   ): Promise<CreatedBulk> {
-    const table = JSON.stringify({ rows });
+    const table = JSON.stringify({ rows, destinations });
     return this.createFromTable(templateId, table, "application/json", options);
   }
 

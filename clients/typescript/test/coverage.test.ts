@@ -111,7 +111,7 @@ const CALLS: Record<string, (client: Client) => unknown> = {
   "templates.schema": (client) => client.templates.schema("id", { version: 1 }),
   "templates.render": (client) => client.templates.render("id", { name: "Ada" }, { version: 1 }),
   "templates.delete": (client) => client.templates.delete("id"),
-  "bulks.create": (client) => client.bulks.create("id", [{ name: "Ada" }]),
+  "bulks.create": (client) => client.bulks.create("id", [{ name: "Ada" }], { destinations: [] }),
   "bulks.createFromTable": (client) =>
     client.bulks.createFromTable("id", "name\nAda\n", "text/csv", { version: 1 }),
   "bulks.list": (client) => client.bulks.list(),
