@@ -12,6 +12,7 @@ from framekiln.kit.fair_threads import FairThreads
 from framekiln.kit.guarded_transport import resolve_by_system
 from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
+from framekiln.videos.bulks.events import BulkEvents
 from framekiln.videos.bulks.service import Bulks
 from framekiln.videos.bulks.worker import BulkWorker, OnRowStarted
 from framekiln.videos.events import VideoEvents
@@ -64,15 +65,24 @@ class VideoServices:
         sources = SourceFinder(ingest, files, blobs)
         remote = RemoteChecks(sources, resolve_by_system)
         templates = Templates(database, videos=videos, remote=remote, threads=threads, clock=clock)
+        bulk_events = BulkEvents(events.outbox)
         return cls(
             videos=videos,
             templates=templates,
-            bulks=Bulks(database, templates=templates, videos=videos, jobs=jobs, clock=clock),
+            bulks=Bulks(
+                database,
+                templates=templates,
+                videos=videos,
+                jobs=jobs,
+                events=bulk_events,
+                clock=clock,
+            ),
             bulk_worker=BulkWorker(
                 database,
                 templates=templates,
                 identity=identity,
                 jobs=jobs,
+                events=bulk_events,
                 clock=clock,
                 on_row_started=on_row_started,
             ),

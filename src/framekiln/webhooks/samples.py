@@ -155,6 +155,27 @@ def video(*, is_ready: bool = False, is_failed: bool = False) -> Data:
     }
 
 
+def bulk(status: str) -> Data:
+    """Return a bulk with this status."""
+    is_running, is_complete = status == "running", status == "complete"
+    return {
+        "id": "b5C6d7E8f9",
+        "status": status,
+        "template_id": "t1U2v3W4x5",
+        "template_version": 1,
+        "row_count": 50,
+        "counts": {
+            "waiting": 50 if is_running else 0,
+            "processing": 0,
+            "ready": 49 if is_complete else 0,
+            "failed": 1 if is_complete else 0,
+            "cancelled": 0 if is_running or is_complete else 50,
+        },
+        "created_at": _BEGUN,
+        "ended_at": None if is_running else _ENDED,
+    }
+
+
 def _video_error() -> Data:
     where = {"layer": "logo", "path": "layers.2.file"}
     return {"code": "asset_missing", "message": "layers.2.file: answered 404", **where}

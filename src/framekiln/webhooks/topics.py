@@ -86,6 +86,15 @@ _VIDEOS = (
     Topic("video.encoded", "a v2 video can be fetched", samples.video(is_ready=True)),
     Topic("video.failed", "a v2 video cannot be made", samples.video(is_failed=True)),
 )
+_BULKS = (
+    Topic("bulk.created", "videos of a table were requested", samples.bulk("running")),
+    Topic(
+        "bulk.completed",
+        "all its rows have ended, with a video or an error",
+        samples.bulk("complete"),
+    ),
+    Topic("bulk.cancelled", "somebody cancelled it", samples.bulk("cancelled")),
+)
 _DESTINATIONS = (
     Topic("destination.complete", "an output was copied", samples.destination("complete")),
     Topic(
@@ -130,7 +139,16 @@ _PIPELINES = (
 )
 _OWN = (Topic(WEBHOOK_TEST, "a test of the receiver", samples.webhook_test()),)
 
-_ALL = (*_RENDERS, *_FILES, *_TRANSCRIPTIONS, *_VIDEOS, *_DESTINATIONS, *_PIPELINES, *_OWN)
+_ALL = (
+    *_RENDERS,
+    *_FILES,
+    *_TRANSCRIPTIONS,
+    *_VIDEOS,
+    *_BULKS,
+    *_DESTINATIONS,
+    *_PIPELINES,
+    *_OWN,
+)
 TOPICS: Final[Mapping[str, Topic]] = MappingProxyType({topic.name: topic for topic in _ALL})
 PATTERNS: Final = frozenset({EVERYTHING, *TOPICS, *(f"{topic.family}.*" for topic in _ALL)})
 """Allowed values in `events` of a subscription."""

@@ -19,6 +19,8 @@ from framekiln.kit.errors import FramekilnError
 from framekiln.renders.jobs import FILM_QUEUE, FILM_RENDER
 from framekiln.videos.bulks.model import ROWS_UNDER_WAY
 from framekiln.videos.public_ids import BulkId
+from framekiln.webhooks.model import NewSubscription
+from framekiln.webhooks.topics import TOPICS
 from tests.support.app import AppHarness
 from tests.support.jobs import FAST_TIMING
 from tests.support.timeouts import TIMEOUT_S
@@ -60,6 +62,31 @@ async def post(app: AppHarness, path: str, rows: Any, **headers: str) -> dict[st
     assert answer.status_code == 201, answer.text
     bulk: dict[str, Any] = answer.json()["data"]
     return bulk
+
+
+async def subscribe(app: AppHarness) -> None:
+    """Subscribe to events of bulks; nothing is sent here."""
+    caller = await app.services.identity.authenticate(app.key)
+    new = NewSubscription(caller.organization.id, None, "https://93.184.215.14/", ("bulk.*",))
+    await app.services.webhooks.create(new)
+
+
+async def bulk_events(app: AppHarness, bulk_id: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the topics of a bulk's events, and the numbers of its rows by status."""
+    async with app.services.database.connection() as connection:
+        cursor = await connection.execute(
+            """
+            SELECT topic, body::json -> 'data' AS data FROM webhook_event AS event
+            WHERE resource_id = %s ORDER BY (
+                SELECT min(position) FROM webhook_delivery WHERE event_id = event.id
+            )
+            """,
+            (bulk_id,),
+        )
+        events = await cursor.fetchall()
+    for event in events:
+        assert event["data"].keys() == TOPICS[event["topic"]].sample.keys()
+    return [(event["topic"], event["data"]["counts"]) for event in events]
 
 
 async def start_rows(app: AppHarness, bulk_id: str) -> None:
@@ -116,6 +143,7 @@ async def test_a_bulk_warns_of_what_has_no_effect(app: AppHarness, template: str
 async def test_rows_become_videos_a_few_at_a_time(
     app: AppHarness, template: str, film: bytes
 ) -> None:
+    await subscribe(app)
     count = ROWS_UNDER_WAY + 2
     bulk = await post(app, template, names(count, "window"))
     assert (bulk["status"], bulk["row_count"], bulk["progress"]) == ("running", count, 0)
@@ -143,6 +171,10 @@ async def test_rows_become_videos_a_few_at_a_time(
     assert (ended["status"], ended["progress"]) == ("complete", 1)
     assert (ended["counts"]["ready"], ended["counts"]["failed"]) == (count - 1, 1)
     assert ended["ended_at"] >= ended["created_at"]
+    assert await bulk_events(app, bulk["id"]) == [
+        ("bulk.created", bulk["counts"]),
+        ("bulk.completed", ended["counts"]),
+    ]
     rows = await rows_of(app, bulk["id"])
     assert [row["row"] for row in rows] == list(range(1, count + 1))
     assert rows[1]["error"] == {"code": "layer_failed", "message": "broken"}
@@ -219,6 +251,7 @@ async def test_a_repeated_request_returns_the_first_bulk(app: AppHarness, templa
 async def test_cancelling_stops_rows_and_keeps_finished_videos(
     app: AppHarness, template: str, film: bytes
 ) -> None:
+    await subscribe(app)
     bulk = await post(app, template, names(ROWS_UNDER_WAY + 1, "cancel"))
     assert (await app.client.get(f"/v2/bulks/{bulk['id']}/download")).status_code == 409
     await start_rows(app, bulk["id"])
@@ -228,6 +261,8 @@ async def test_cancelling_stops_rows_and_keeps_finished_videos(
     cancelled = await shown(app, bulk["id"])
     assert cancelled["status"] == "cancelled"
     assert cancelled["counts"]["cancelled"] == ROWS_UNDER_WAY
+    assert (await app.client.post(f"/v2/bulks/{bulk['id']}/cancel")).status_code == 200
+    assert (await bulk_events(app, bulk["id"]))[1:] == [("bulk.cancelled", cancelled["counts"])]
     await start_rows(app, bulk["id"])
     assert (await shown(app, bulk["id"]))["counts"]["ready"] == 1
     assert (await app.client.get(f"/v2/videos/{first['video_id']}")).json()["is_ready"]

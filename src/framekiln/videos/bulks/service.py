@@ -12,6 +12,7 @@ from framekiln.kit.canonical_json import sha256_digest
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import OrganizationId
 from framekiln.videos.bulks import store
+from framekiln.videos.bulks.events import BulkEvents
 from framekiln.videos.bulks.jobs import start_rows_job
 from framekiln.videos.bulks.model import (
     MAX_RUNNING,
@@ -59,12 +60,14 @@ class Bulks:
         templates: Templates,
         videos: Videos,
         jobs: JobQueue,
+        events: BulkEvents,
         clock: Clock,
     ) -> None:
         self._database = database
         self._templates = templates
         self._videos = videos
         self._jobs = jobs
+        self._events = events
         self._clock = clock
 
     async def create(
@@ -152,8 +155,10 @@ class Bulks:
         """Start no more rows and stop those under way; finished videos are kept."""
         async with self._database.transaction() as connection:
             bulk = await self._find(connection, organization_id, bulk_id)
-            under_way = await store.cancel(connection, bulk.id, now=self._clock.now())
-            await store.announce_change(connection, organization_id)
+            cancelled = await store.cancel(connection, bulk.id, now=self._clock.now())
+            if cancelled is not None:
+                await self._events.record(connection, cancelled.bulk)
+        under_way = () if cancelled is None else cancelled.under_way
         for video_id in under_way:
             await self._stop(organization_id, video_id)
         return await self.get(organization_id, bulk.id)
@@ -188,6 +193,7 @@ class Bulks:
             if also_write is not None:
                 await also_write(connection, bulk)
             await self._jobs.defer(connection, start_rows_job(bulk.id, organization_id))
+            await self._events.record(connection, bulk)
         return bulk, True
 
     async def _find_repeated(

@@ -1,6 +1,7 @@
 """The SQL of bulks. Reads for owners check the organization."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -26,6 +27,14 @@ Row = dict[str, Any]
 
 # Nothing else runs in the api while the statements are written.
 _INSERTED_AT_A_TIME: Final = 500
+
+
+@dataclass(frozen=True)
+class CancelledBulk:
+    """A bulk that was cancelled, and its videos that are being rendered."""
+
+    bulk: Bulk
+    under_way: tuple[VideoId, ...]
 
 
 async def lock_organization(connection: Connection, organization_id: OrganizationId) -> None:
@@ -266,14 +275,18 @@ async def fail_deleted_rows(connection: Connection, bulk_id: BulkId, failure: Fa
     return cursor.rowcount > 0
 
 
-async def cancel(connection: Connection, bulk_id: BulkId, *, now: datetime) -> list[VideoId]:
-    """Cancel a running bulk and its rows; return the videos that are being rendered."""
+async def cancel(connection: Connection, bulk_id: BulkId, *, now: datetime) -> CancelledBulk | None:
+    """Cancel a running bulk and its rows; None if it is not running."""
     cursor = await connection.execute(
-        "UPDATE bulk SET status = 'cancelled', ended_at = %s WHERE id = %s AND status = 'running'",
+        """
+        UPDATE bulk SET status = 'cancelled', ended_at = %s
+        WHERE id = %s AND status = 'running' RETURNING *
+        """,
         (now, bulk_id),
     )
-    if cursor.rowcount == 0:
-        return []
+    cancelled = await cursor.fetchone()
+    if cancelled is None:
+        return None
     cursor = await connection.execute(
         """
         UPDATE bulk_row SET status = 'cancelled'
@@ -282,11 +295,12 @@ async def cancel(connection: Connection, bulk_id: BulkId, *, now: datetime) -> l
         """,
         (bulk_id,),
     )
-    return [VideoId(row["video_id"]) for row in await cursor.fetchall() if row["video_id"]]
+    videos = [row["video_id"] for row in await cursor.fetchall() if row["video_id"]]
+    return CancelledBulk(_bulk(cancelled), tuple(map(VideoId, videos)))
 
 
-async def complete(connection: Connection, bulk_id: BulkId, *, now: datetime) -> bool:
-    """End a running bulk if all of its rows have ended; False otherwise."""
+async def complete(connection: Connection, bulk_id: BulkId, *, now: datetime) -> Bulk | None:
+    """End a running bulk if all of its rows have ended; None otherwise."""
     cursor = await connection.execute(
         """
         UPDATE bulk SET status = 'complete', ended_at = %s
@@ -294,10 +308,12 @@ async def complete(connection: Connection, bulk_id: BulkId, *, now: datetime) ->
             SELECT FROM bulk_row
             WHERE bulk_id = bulk.id AND bulk_row.status IN ('waiting', 'processing')
         )
+        RETURNING *
         """,
         (now, bulk_id),
     )
-    return cursor.rowcount == 1
+    row = await cursor.fetchone()
+    return _bulk(row) if row else None
 
 
 def _bulk(row: Row) -> Bulk:

@@ -22,6 +22,7 @@ from framekiln.kit.ids import OrganizationId
 from framekiln.quotas.model import QuotaExceeded
 from framekiln.renders.model import Render, RenderStatus
 from framekiln.videos.bulks import store
+from framekiln.videos.bulks.events import BulkEvents
 from framekiln.videos.bulks.jobs import start_rows_job
 from framekiln.videos.bulks.model import ROWS_UNDER_WAY, Bulk, BulkRow, BulkStatus, RowStatus
 from framekiln.videos.model import Video
@@ -50,13 +51,14 @@ class _RowNotWaiting(Exception):
 class BulkWorker:
     """The bulks of all organizations, for workers."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a part of the application
         self,
         database: Database,
         *,
         templates: Templates,
         identity: Identity,
         jobs: JobQueue,
+        events: BulkEvents,
         clock: Clock,
         on_row_started: OnRowStarted,
     ) -> None:
@@ -64,6 +66,7 @@ class BulkWorker:
         self._templates = templates
         self._identity = identity
         self._jobs = jobs
+        self._events = events
         self._clock = clock
         self._on_row_started = on_row_started
 
@@ -139,12 +142,12 @@ class BulkWorker:
 
     async def _complete(self, bulk: Bulk) -> bool:
         async with self._database.transaction() as connection:
-            is_complete = await store.complete(connection, bulk.id, now=self._clock.now())
-            if is_complete:
-                await store.announce_change(connection, bulk.organization_id)
-        if is_complete:
+            completed = await store.complete(connection, bulk.id, now=self._clock.now())
+            if completed is not None:
+                await self._events.record(connection, completed)
+        if completed is not None:
             log.info("bulk.completed", bulk_id=bulk.id, rows=bulk.row_count)
-        return is_complete
+        return completed is not None
 
     async def _has_room(self, bulk: Bulk) -> bool:
         async with self._database.connection() as connection:
