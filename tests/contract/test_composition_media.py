@@ -194,7 +194,8 @@ def test_captions_of_a_stored_file_follow_its_own_time(browser: Browser) -> None
         '<ef-captions id="c" target="talk"><ef-captions-active-word></ef-captions-active-word>'
         "</ef-captions>"
     )
-    with load_composition(browser, group(content)) as film:
+    with load_composition(browser, group(content, 'mode="contain"')) as film:
+        assert film.facts.plan["durationMs"] == 1500, "what is not shown makes no film longer"
         said = "document.querySelector('ef-captions-active-word').textContent"
         # One second of the source is half a second of the film.
         assert [film.at(n, said).strip() for n in (0, 14, 16, 30)] == ["one", "one", "two", "two"]

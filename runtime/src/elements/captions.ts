@@ -77,6 +77,8 @@ export class CaptionsElement extends TimedElement {
   }
 
   override intrinsicMs(): number | null {
+    // A transcript is that of the whole file, of which the film may show a part.
+    if (this.isSpoken) return null;
     const captions = this.captions();
     return captions === null ? null : lengthOf(captions);
   }
