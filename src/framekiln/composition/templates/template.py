@@ -4,8 +4,8 @@ read_template     what a caller sends as a template; raises `InvalidTemplate`
 fill_template     a template and data give a filled config; raises `InvalidData`
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ from framekiln.composition.templates.inputs import (
 )
 from framekiln.composition.templates.template_texts import liquid_errors
 from framekiln.kit.errors import InvalidInput
-from framekiln.kit.suggestions import did_you_mean
+from framekiln.kit.suggestions import did_you_mean, nearest_name
 
 MAX_STEPS: Final = 5_000_000
 """Seconds of work, at most."""
@@ -155,7 +155,7 @@ def fill_template(
         raise InvalidData([ConfigFinding("data", "type", problem)])
     checked = check_data(template.inputs, data)
     if checked.issues:
-        raise InvalidData(checked.issues)
+        raise InvalidData(_with_likely_names(checked.issues, data, template.names))
     given = {name: value for name, value in data.items() if value is not None}
     budget, defaults = WorkBudget(max_steps), template.default_values.thaw()
     values, faults = fill_defaults(
@@ -176,6 +176,21 @@ def _unknown(data: Mapping[str, Any], names: frozenset[str]) -> Iterable[ConfigF
             hint = did_you_mean(str(name), names)
             shown = str(name)[:100]
             yield ConfigFinding(f"data.{shown}", "unknown_field", f"{shown} is not an input", hint)
+
+
+def _with_likely_names(
+    issues: Iterable[ConfigFinding], data: Mapping[str, Any], names: frozenset[str]
+) -> Iterator[ConfigFinding]:
+    """Yield errors of data; those of a missing value name the one that was probably meant."""
+    unknown = [str(name) for name in islice(data, MAX_FINDINGS) if name not in names]
+    for issue in issues:
+        missing = issue.path.removeprefix("data.")
+        near = nearest_name(missing, unknown) if issue.code == "required" else None
+        if near is None:
+            yield issue
+        else:
+            message = f"{issue.message}; {near[:100]} is not an input: call it {missing}"
+            yield replace(issue, message=message)
 
 
 def _below_config(findings: Iterable[ConfigFinding]) -> list[ConfigFinding]:

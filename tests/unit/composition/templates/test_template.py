@@ -391,6 +391,18 @@ def test_unknown_data_causes_a_warning_only() -> None:
     assert warning.hint == "did you mean source?"
 
 
+def test_a_missing_value_names_the_one_that_was_probably_meant() -> None:
+    inputs = {"name": "required", "email": "required", "colour": "required|color"}
+    template = open_template(config_of(text_layer("{{ name }}")), inputs, {})
+    with pytest.raises(InvalidData) as raised:
+        fill_template(template, {"Name": "Ada", "E-Mail": "a@b", "colour": "greenish"})
+    assert raised.value.details["errors"] == {
+        "data.name": ["name is required; Name is not an input: call it name"],
+        "data.email": ["email is required; E-Mail is not an input: call it email"],
+        "data.colour": ["colour must be a CSS colour"],
+    }
+
+
 def test_a_template_has_a_json_schema() -> None:
     inputs = {
         "source": "required|active_url",
