@@ -33,7 +33,8 @@ def test_templates_and_videos_are_managed_at_the_command_line(
     }
     made = terminal.ask("templates", "create", terminal.write("template.json", template))
     assert [(each["path"], each.get("hint")) for each in made["warnings"]] == [
-        ("defaultvalues", "did you mean default_values?")
+        ("defaultvalues", "did you mean default_values?"),
+        ("default_values", None),
     ]
     assert made["id"] in terminal.type("templates", "list").stdout
     assert terminal.ask("templates", "get", made["id"])["name"] == "Greeting"

@@ -435,6 +435,10 @@ async def test_a_template_is_checked_and_filled_without_being_stored(app: AppHar
     parsed = filled.json()["data"]["parsed_config"]
     assert parsed["layers"][0]["text"]["text"] == "Hello Ada"
     assert [each["path"] for each in filled.json()["warnings"]] == ["data.nam"]
+    unchecked = {**body, "config": {**body["config"], "layerz": []}, "default_values": {}}
+    for more, path in (({}, "default_values"), ({"data": {"name": "Ada"}}, "layerz")):
+        [warning] = (await app.client.post(check, json={**unchecked, **more})).json()["warnings"]
+        assert warning["path"] == path
     # What it becomes is a config like any other.
     assert (await app.client.post("/v2/videos/plan", json={"config": parsed})).status_code == 200
     for changes, field in (

@@ -3,6 +3,7 @@
 from framekiln.composition.templates.inputs import RemoteCheck
 from framekiln.composition.templates.schema import template_schema
 from framekiln.composition.templates.template import (
+    NOT_CHECKED,
     FilledTemplate,
     InvalidData,
     InvalidTemplate,
@@ -14,6 +15,7 @@ from framekiln.composition.templates.template import (
 )
 
 __all__ = [
+    "NOT_CHECKED",
     "FilledTemplate",
     "InvalidData",
     "InvalidTemplate",

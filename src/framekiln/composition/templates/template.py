@@ -28,6 +28,8 @@ from framekiln.kit.suggestions import did_you_mean, nearest_name
 
 MAX_STEPS: Final = 5_000_000
 """Seconds of work, at most."""
+NOT_CHECKED: Final = "not_checked"
+"""The code of the warning about a config that has to be filled first."""
 _OF_VALUES: Final = ("template_syntax", "unknown_input")
 
 
@@ -107,7 +109,7 @@ def read_template(
         raise InvalidTemplate(trial)
     if not has_all_values:
         # The config can only be checked with a value for each input.
-        return ParsedTemplate(template)
+        return ParsedTemplate(template, (_not_checked(template.inputs.roots - defaults.keys()),))
     options = ReadOptions(limits=limits or ConfigLimits(), is_filled_template=True)
     try:
         warnings = read_config(filled, options).warnings
@@ -176,6 +178,16 @@ def _unknown(data: Mapping[str, Any], names: frozenset[str]) -> Iterable[ConfigF
             hint = did_you_mean(str(name), names)
             shown = str(name)[:100]
             yield ConfigFinding(f"data.{shown}", "unknown_field", f"{shown} is not an input", hint)
+
+
+def _not_checked(inputs: Iterable[str]) -> ConfigFinding:
+    names = ", ".join(sorted(inputs))[:100]
+    return ConfigFinding(
+        "default_values",
+        NOT_CHECKED,
+        f"there is none for {names}, so mistakes in the config show only when it is filled: give"
+        " one, or check the template with data",
+    )
 
 
 def _with_likely_names(

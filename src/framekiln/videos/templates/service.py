@@ -7,6 +7,7 @@ from typing import Any, Final
 from framekiln.audit.log import record
 from framekiln.composition.layers import ConfigFinding
 from framekiln.composition.templates import (
+    NOT_CHECKED,
     Template,
     open_template,
     template_schema,
@@ -168,7 +169,10 @@ class Templates:
         await self._remote.require(organization_id, filled.remote)
         request = VideoRequest(config=filled.config, is_filled_template=True)
         accepted = await self._videos.validate(organization_id, request)
-        return TemplateCheck(schema, accepted.new.config, warnings + filled.warnings)
+        if any(each.code == NOT_CHECKED for each in warnings):
+            # Now it is.
+            warnings = accepted.read.warnings
+        return TemplateCheck(schema, accepted.new.config, (*warnings, *filled.warnings))
 
     async def get_version(
         self, organization_id: OrganizationId, template_id: str, version: int | None

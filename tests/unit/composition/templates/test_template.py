@@ -403,6 +403,15 @@ def test_a_missing_value_names_the_one_that_was_probably_meant() -> None:
     }
 
 
+def test_a_config_that_was_not_checked_causes_a_warning() -> None:
+    wrong = config_of({"type": "txt", "text": {"text": "{{ name }}"}})
+    (warning,) = read_template(wrong, {"name": "required"}, {}).warnings
+    assert (warning.path, warning.code) == ("default_values", "not_checked")
+    assert "there is none for name" in warning.message
+    with pytest.raises(InvalidTemplate):
+        read_template(wrong, {"name": "required"}, {"name": "Ada"})
+
+
 def test_a_template_has_a_json_schema() -> None:
     inputs = {
         "source": "required|active_url",
