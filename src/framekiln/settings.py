@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 MIN_SECRET_BYTES = 32
 MIN_METRICS_TOKEN_CHARS = 16
 ORIGIN = re.compile(r"https?://[^\s/?#@*]+")
+_ADDRESS = re.compile(ORIGIN.pattern + r"(/[^\s?#]*)?", re.IGNORECASE)
 METRICS_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """With it, prometheus_client keeps counters in files, which several processes can add up."""
 HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
@@ -156,6 +157,13 @@ class Settings(BaseModel):
     def _long_secrets(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if any(len(secret.encode()) < MIN_SECRET_BYTES for secret in value):
             raise ValueError(f"each secret needs at least {MIN_SECRET_BYTES} bytes")
+        return value
+
+    @field_validator("base_url")
+    @classmethod
+    def _whole_address(cls, value: str | None) -> str | None:
+        if value and not _ADDRESS.fullmatch(value):
+            raise ValueError(f"{value} is no address such as https://video.example.org")
         return value
 
     @field_validator("allowed_origins", mode="before")
