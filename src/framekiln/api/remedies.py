@@ -109,7 +109,10 @@ REMEDIES: Final = {
     "pipeline_name_taken": "Choose another name, or archive the pipeline that has it.",
     "render_has_composition": "Create a new render for another bundle.",
     "render_is_active": "Delete it when it has ended.",
-    "render_not_complete": "Follow GET /api/v1/renders/{render_id}/progress until it is complete.",
+    "render_not_complete": (
+        "Follow GET /api/v1/renders/{render_id}/progress until it is complete; if it failed, its"
+        " error says why."
+    ),
     "review_conflict": "Nothing is left to decide: the task shows the decision.",
     "review_expired": "Start a new run: the task was not decided in time.",
     "review_not_pending": "Nothing is left to decide: the message says why.",
@@ -132,7 +135,10 @@ REMEDIES: Final = {
     "transcription_not_complete": (
         "Follow GET /api/v1/transcriptions/{transcription_id}/progress until it is complete."
     ),
-    "video_not_ready": "Follow GET /v2/videos/{video_id}/progress until it is ready.",
+    "video_not_ready": (
+        "Follow GET /v2/videos/{video_id}/progress until it is ready; if it failed, its error says"
+        " why."
+    ),
     "webhook_paused": "Resume it with POST /api/v1/webhooks/{webhook_id}/resume.",
     # Gone, refused, out of range
     "file_expired": "Upload it again, with a later expires_at or none.",

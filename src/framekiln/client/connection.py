@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 RETRY_WITHIN_S: Final = 120.0
 """How long a request is retried."""
+_NOT_RUNNING: Final = "; start it, or set FRAMEKILN_BASE_URL to the address of another"
 _TIMEOUT: Final = httpx.Timeout(60.0, connect=10.0)
 
 Result = TypeVar("Result")
@@ -212,7 +213,7 @@ def require_running(base_url: str) -> None:
     """Raise `ServiceUnreachable` immediately if the service does not respond."""
     with (
         httpx.Client(base_url=base_url, timeout=_TIMEOUT, verify=_authorities()) as http,
-        translate_transport_errors(http.base_url),
+        translate_transport_errors(http.base_url, remedy=_NOT_RUNNING),
     ):
         raise_for_error(http.get("/healthz"))
 

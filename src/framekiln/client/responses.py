@@ -88,13 +88,13 @@ def _issues(raw: Json) -> str:
 
 
 @contextmanager
-def translate_transport_errors(base_url: httpx.URL) -> Iterator[None]:
+def translate_transport_errors(base_url: httpx.URL, *, remedy: str = "") -> Iterator[None]:
     """Turn errors of the connection into errors of the client."""
     try:
         yield
     except httpx.TransportError as error:
         reason = str(error) or type(error).__name__
-        raise ServiceUnreachable(f"{base_url} does not answer: {reason}") from error
+        raise ServiceUnreachable(f"{base_url} does not answer: {reason}{remedy}") from error
     except httpx.InvalidURL as error:
         raise ServiceRefused(f"{base_url} is not a valid URL: {error}", status=None) from error
 
