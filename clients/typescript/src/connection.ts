@@ -112,7 +112,8 @@ export class Connection {
   ): Promise<ResultOf<M, P>> {
     const address = addressOf(String(path), parts.path, parts.query);
     const init: RawRequest = { method: method.toUpperCase(), signal: parts.signal };
-    init.headers = { ...parts.headers };
+    // Small files are sent as they are to whoever does not ask for their record.
+    init.headers = { Accept: "application/json", ...parts.headers };
     if (parts.body !== undefined) {
       init.headers["Content-Type"] = "application/json";
       init.body = JSON.stringify(parts.body);

@@ -37,6 +37,17 @@ test("reads are retried, creations are not", async () => {
   assert.equal(other.asked.length, 1);
 });
 
+test("the record of a small file is asked for, not its bytes", async () => {
+  let accepted: string | null = null;
+  const answer = async (_: unknown, init?: RequestInit): Promise<Response> => {
+    accepted = new Headers(init?.headers).get("Accept");
+    return json({ id: "f", type: "image" });
+  };
+  const client = new Client({ baseUrl: "http://service/", fetch: answer as typeof fetch });
+  assert.equal((await client.files.get("f")).type, "image");
+  assert.equal(accepted, "application/json");
+});
+
 test("an error has the code of the service", async () => {
   const { client } = clientOf(json({ error: "render_not_found", message: "no render" }, 404));
   await assert.rejects(client.renders.get("r"), (error: FramekilnError) => {

@@ -10,7 +10,7 @@ import { pathTo, place } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
 import { Facts, Failure, Link, Page, Status, Time } from "../ui/parts.tsx";
 import { Player } from "../ui/player.tsx";
-import { Detail } from "./detail.tsx";
+import { Detail, Download } from "./detail.tsx";
 import { Scrubber } from "./scrubber.tsx";
 import { findTranscript, Transcript, type TranscriptState } from "./transcript.tsx";
 
@@ -158,6 +158,10 @@ function OneFile({ id }: { id: string }): JSX.Element {
       activity={({ status }) => (status === "processing" ? status : null)}
       progress={`/api/v1/files/${id}/progress`}
       deletion={{
+          {/* Not of one that was uploaded as tracks. */}
+          {file.status === "ready" && file.next_byte === file.byte_size && (
+            <Download from={`/api/v1/files/${id}/content`} />
+          )}
         question: "Delete this file and everything made from it?",
         run: () => client.files.delete(id),
       }}
