@@ -18,6 +18,7 @@ from tests.support.studio_jobs import (
     choose_file,
     edit_the_graph,
     edit_the_template,
+    follow_the_last_row,
     forbidden_timers,
     write_what_is_no_json,
     write_while_disconnected,
@@ -373,6 +374,7 @@ def test_lists_follow_the_events_of_the_service(studio: StudioTab, account: Acco
         render = account.http.post("/api/v1/renders", json=body).json()
         row = f"document.querySelector('a[href$=\"{render['id']}\"]')?.closest('[role=row], tr')"
         studio.wait(f"!!{row}?.querySelector('.status.good')")
+        follow_the_last_row(studio, account)
 
 
 def test_a_lost_connection_is_shown_and_mends_itself(studio: StudioTab, account: Account) -> None:

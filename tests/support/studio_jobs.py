@@ -3,6 +3,9 @@
 import json
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from io import BytesIO
+
+from PIL import Image
 
 from tests.support.service import Account
 from tests.support.studio_tab import StudioTab, check_page
@@ -149,3 +152,30 @@ def check_menu_stays(studio: StudioTab) -> None:
     studio.wait(stays)
     # The page grows while its lists arrive, and may end at half a pixel.
     studio.wait(f"scrollTo(0, document.documentElement.scrollHeight), scrollY > 0 && {stays}")
+
+
+
+
+def follow_the_last_row(studio: StudioTab, account: Account) -> None:
+    """A row far down a list changes while it is in view; its file has a page with its picture."""
+    picture = BytesIO()
+    Image.new("RGB", (8, 8)).save(picture, "png")
+    content = picture.getvalue()
+    body = {"type": "image", "byte_size": len(content)}
+    made = [
+        account.http.post("/api/v1/files", json={**body, "filename": f"{number}.png"}).json()["id"]
+        for number in range(60)
+    ]
+    studio.go("/studio/files")
+    row = f"document.querySelector('a[href$=\"{made[0]}\"]')?.closest('[role=row]')"
+    studio.wait(
+        "(() => { const list = document.querySelector('.long-list');"
+        f" list.scrollTop = 48 * 50; return !!{row}; }})()"
+    )
+    account.http.post(f"/api/v1/files/{made[0]}/upload", content=content)
+    studio.wait(f"!!{row}?.querySelector('.status.good')")
+    studio.run(f"{row}.querySelector('a').click()")
+    studio.wait("document.querySelector('img.film')?.naturalWidth === 8")
+    # Whoever goes back is where they were.
+    studio.run("history.back()")
+    studio.wait(f"!!{row}")

@@ -19,14 +19,11 @@ const NUMBERS = [
 export default function Endpoints(): JSX.Element {
   const [version, setVersion] = useState(0);
   const action = useAction();
-  const load = useCallback(
-    async (cursor: string | null) => {
-      const query = { limit: 50, include_archived: true, ...(cursor && { cursor }) } as never;
-      const page = await request("get", "/api/v1/pipeline-endpoints", { query });
-      return { items: page.endpoints, next: page.next_cursor ?? null };
-    },
-    [version],
-  );
+  const load = useCallback(async (cursor: string | null) => {
+    const query = { limit: 50, include_archived: true, ...(cursor && { cursor }) } as never;
+    const page = await request("get", "/api/v1/pipeline-endpoints", { query });
+    return { items: page.endpoints, next: page.next_cursor ?? null };
+  }, []);
   const archive = (endpoint: Endpoint): void => {
     if (!confirm(`Send nothing to ${endpoint.url} any more? Runs that reach it fail.`)) return;
     action.run(async () => {
@@ -44,6 +41,7 @@ export default function Endpoints(): JSX.Element {
         label="Endpoints"
         columns={["Address", "Id", "State", "Created", ""]}
         load={load}
+        version={version}
         idOf={(endpoint) => endpoint.id}
         row={(endpoint) => [
           <Whole text={endpoint.url} />,

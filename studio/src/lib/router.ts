@@ -5,7 +5,9 @@ import { computed, signal } from "@preact/signals";
 const PREFIX = "/studio/";
 
 const address = signal(new URL(location.href));
+let isBack = false;
 window.addEventListener("popstate", () => {
+  isBack = true;
   address.value = new URL(location.href);
 });
 
@@ -23,9 +25,17 @@ export function pathTo(page: string, ...ids: string[]): string {
   return PREFIX + [page, ...ids].map(encodeURIComponent).join("/");
 }
 
+/** Whether the browser's buttons led here: the page is as it was left. */
+export function hasReturned(): boolean {
+  return isBack;
+}
+
 /** Goes to a page without loading the document again. */
 export function goTo(path: string, { replace = false } = {}): void {
-  if (replace) history.replaceState(null, "", path);
+  // As links do that lead to where somebody is.
+  const isHere = path === location.pathname + location.search;
+  if (!replace) isBack = false;
+  if (replace || isHere) history.replaceState(null, "", path);
   else history.pushState(null, "", path);
   address.value = new URL(location.href);
   if (!replace) window.scrollTo(0, 0);
