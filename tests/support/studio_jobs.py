@@ -179,3 +179,8 @@ def follow_the_last_row(studio: StudioTab, account: Account) -> None:
     # Whoever goes back is where they were.
     studio.run("history.back()")
     studio.wait(f"!!{row}")
+    choose_file(studio, "last.png", content)
+    studio.wait_text("last.png: uploaded")
+    studio.go("/studio/renders")
+    studio.go("/studio/files")
+    studio.wait_text("last.png: uploaded")

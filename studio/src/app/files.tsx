@@ -1,12 +1,13 @@
 /** Files: upload them by dropping, play them, read what is said in them. */
 
 import type { JSX } from "preact";
-import { useCallback, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { changesOf } from "../lib/activity.ts";
-import { client, problemOf, request, type ResultOf } from "../lib/api.ts";
+import { client, request, type ResultOf } from "../lib/api.ts";
 import { bytes, duration, percent, shortId } from "../lib/format.ts";
 import { useLoad } from "../lib/load.ts";
-import { pathTo, place } from "../lib/router.ts";
+import { goTo, pathTo, place } from "../lib/router.ts";
+import { upload, uploads } from "../lib/uploads.ts";
 import { LongList } from "../ui/long_list.tsx";
 import { Facts, Failure, Link, Page, Status, Time } from "../ui/parts.tsx";
 import { Player } from "../ui/player.tsx";
@@ -17,13 +18,32 @@ import { findTranscript, Transcript, type TranscriptState } from "./transcript.t
 type FileRecord = ResultOf<"get", "/api/v1/files">["files"][number];
 type FileDetail = ResultOf<"get", "/api/v1/files/{file_id}">;
 
+const PAUSE_MS = 250;
+
 export default function Files(): JSX.Element {
   const [id] = place.value.ids;
   return id === undefined ? <AllFiles /> : <OneFile key={id} id={id} />;
 }
 
 function AllFiles(): JSX.Element {
-  const [search, setSearch] = useState("");
+  const search = place.value.query.get("search") ?? "";
+  const [typed, setTyped] = useState(search);
+  const asked = useRef(search);
+  useEffect(() => {
+    if (typed === asked.current) return undefined;
+    const timer = setTimeout(() => {
+      asked.current = typed;
+      const query = typed && `?search=${encodeURIComponent(typed)}`;
+      goTo(pathTo("files") + query, { replace: true });
+    }, PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  // Another address was opened, by the menu for example.
+  useEffect(() => {
+    if (search === asked.current) return;
+    asked.current = search;
+    setTyped(search);
+  }, [search]);
   const load = useCallback(
     async (cursor: string | null) => {
       const query = { limit: 50, ...(cursor && { cursor }), ...(search && { search }) } as never;
@@ -40,8 +60,9 @@ function AllFiles(): JSX.Element {
           type="search"
           aria-label="Search by name"
           placeholder="Search by name"
-          value={search}
-          onInput={(event) => setSearch((event.currentTarget as HTMLInputElement).value)}
+          maxLength={200}
+          value={typed}
+          onInput={(event) => setTyped((event.currentTarget as HTMLInputElement).value)}
         />
       }
     >
@@ -65,48 +86,11 @@ function AllFiles(): JSX.Element {
   );
 }
 
-interface Sending {
-  name: string;
-  fraction: number;
-  problem: string;
-}
-
-/** Files that are dropped or chosen; after a break an upload goes on where it stopped. */
+/** Files that are dropped or chosen. */
 function Upload(): JSX.Element {
-  const [sending, setSending] = useState<readonly Sending[]>([]);
   const [isOver, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
-  const send = (file: File): void => {
-    const update = (change: Partial<Sending>): void =>
-      setSending((all) =>
-        all.map((each) => (each.name === file.name ? { ...each, ...change } : each)),
-      );
-    setSending((all) => [
-      ...all.filter((each) => each.name !== file.name),
-      { name: file.name, fraction: 0, problem: "" },
-    ]);
-    const key = `framekiln.upload.${file.name}.${file.size}.${file.lastModified}`;
-    const begun = localStorage.getItem(key);
-    client.files
-      .upload(file, {
-        ...(begun && { fileId: begun }),
-        onBegun: (id) => localStorage.setItem(key, id),
-        onProgress: (done, total) => update({ fraction: total ? done / total : 0 }),
-      })
-      .then(
-        () => {
-          localStorage.removeItem(key);
-          update({ fraction: 1 });
-        },
-        (error: unknown) => {
-          // A file that was deleted meanwhile begins anew with the next attempt.
-          const { message, code } = problemOf(error);
-          if (code === "file_not_found") localStorage.removeItem(key);
-          update({ problem: message });
-        },
-      );
-  };
-  const sendAll = (files: FileList | null | undefined): void => [...(files ?? [])].forEach(send);
+  const sendAll = (files: FileList | null | undefined): void => [...(files ?? [])].forEach(upload);
   return (
     <section
       class={`card stack drop${isOver ? " over" : ""}`}
@@ -134,11 +118,16 @@ function Upload(): JSX.Element {
         multiple
         hidden
         aria-label="Files to upload"
-        onChange={(event) => sendAll((event.currentTarget as HTMLInputElement).files)}
+        onChange={(event) => {
+          const chosen = event.currentTarget as HTMLInputElement;
+          sendAll(chosen.files);
+          // The same file can be chosen again, after a break.
+          chosen.value = "";
+        }}
       />
-      {sending.map(({ name, fraction, problem }) => (
-        <label key={name}>
-          {name}: {problem || (fraction === 1 ? "uploaded" : percent(fraction))}
+      {uploads.value.map(({ key, name, fraction, isDone, problem }) => (
+        <label key={key}>
+          {name}: {problem || (isDone ? "uploaded" : percent(fraction))}
           <progress value={fraction} max={1} />
         </label>
       ))}
@@ -158,10 +147,6 @@ function OneFile({ id }: { id: string }): JSX.Element {
       activity={({ status }) => (status === "processing" ? status : null)}
       progress={`/api/v1/files/${id}/progress`}
       deletion={{
-          {/* Not of one that was uploaded as tracks. */}
-          {file.status === "ready" && file.next_byte === file.byte_size && (
-            <Download from={`/api/v1/files/${id}/content`} />
-          )}
         question: "Delete this file and everything made from it?",
         run: () => client.files.delete(id),
       }}
@@ -172,6 +157,10 @@ function OneFile({ id }: { id: string }): JSX.Element {
           {file.status === "ready" && file.type === "video" && <Media file={file} />}
           {file.status === "ready" && file.type === "image" && (
             <img class="film checker" src={`/api/v1/files/${id}/content`} alt={file.filename} />
+          )}
+          {/* Not of one that was uploaded as tracks. */}
+          {file.status === "ready" && file.next_byte === file.byte_size && (
+            <Download from={`/api/v1/files/${id}/content`} />
           )}
           <FileFacts file={file} />
         </>

@@ -66,7 +66,8 @@ export function useFormDraft(name: string): RefObject<HTMLFormElement | null> {
   return form;
 }
 
-function store(key: string, text: string): void {
+/** Keeps a text in this browser. */
+export function store(key: string, text: string): void {
   try {
     localStorage.setItem(key, text);
   } catch {
