@@ -424,6 +424,10 @@ def test_another_organization_sees_nothing_of_it(
         stranger.wait_text("Log out")
         stranger.open(f"/studio/renders/{render['id']}")
         stranger.wait("document.querySelector('[role=alert]')?.textContent.includes('no render')")
+        # Ended in another tab; the page hears of it when it asks for its events again.
+        stranger.run("fetch('/logout', {method: 'POST'})")
+        stranger.run("document.dispatchEvent(new Event('visibilitychange'))")
+        stranger.wait("document.title === 'Log in - Framekiln' && !!__labelled('Password')")
 
 
 def test_a_reviewer_joins_by_a_link_and_sees_only_reviews(

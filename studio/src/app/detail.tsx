@@ -31,7 +31,8 @@ export function Detail<T>(properties: Properties<T>): JSX.Element {
   const loaded = useLoad(properties.load, [id, properties.version]);
   const action = useAction();
   const activity = loaded.value === null ? null : properties.activity(loaded.value);
-  const isActive = activity !== null;
+  // Nothing follows what is not there any more.
+  const isActive = activity !== null && loaded.problem === null;
   const fraction = useProgress(isActive ? properties.progress : null, loaded.reload);
   const remove = async (): Promise<void> => {
     if (!confirm(deletion.question)) return;

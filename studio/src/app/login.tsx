@@ -29,6 +29,7 @@ export function Login(): JSX.Element {
     );
   };
   useEffect(() => {
+    document.title = "Log in - Framekiln";
     const code = CODE.exec(location.hash)?.[1];
     if (code === undefined) return;
     history.replaceState(null, "", location.pathname);

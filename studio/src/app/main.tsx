@@ -17,6 +17,7 @@ import {
   openReviewLink,
   reviewLink,
   session,
+  sessionProblem,
   waitingLink,
   type Session,
 } from "../lib/session.ts";
@@ -50,7 +51,7 @@ function App(): JSX.Element {
   useEffect(() => void findSession(), []);
   useActivity(Boolean(session.value));
   if (place.value.page === "invitation") return <Current name="invitation" />;
-  if (session.value === undefined) return <p class="login quiet">Loading…</p>;
+  if (session.value === undefined) return <Opening />;
   // Somebody with a review link can still follow a link that logs in.
   const isReviewer = reviewLink.value !== null && place.value.page !== "login";
   if (session.value === null) return isReviewer ? <Reviewer /> : <Login />;
@@ -70,6 +71,16 @@ function App(): JSX.Element {
   );
 }
 
+/** Before it is known who is logged in. */
+function Opening(): JSX.Element {
+  if (sessionProblem.value === null) return <p class="login quiet">Loading…</p>;
+  return (
+    <main class="login" id="main">
+      <ProblemNote problem={sessionProblem.value} retry={() => void findSession()} />
+    </main>
+  );
+}
+
 /** For a user who follows a review link of an organization to which they do not belong. */
 function OtherOrganization({ token }: { token: string }): JSX.Element {
   const { user, organization } = session.value!;
@@ -81,6 +92,7 @@ function OtherOrganization({ token }: { token: string }): JSX.Element {
           You are logged in to {organization.name} as {user.email}. This link belongs to another
           organization, and opening it logs you out.
         </p>
+        <ProblemNote problem={sessionProblem.value} />
         <button type="button" class="primary" onClick={() => void openReviewLink(token, true)}>
           Log out and open the link
         </button>
@@ -131,6 +143,7 @@ function Reviewer(): JSX.Element {
 }
 
 function Navigation({ of: known }: { of: Session }): JSX.Element {
+  const { problem, isRunning, run } = useAction();
   const [isOpen, setOpen] = useState(false);
   const { page } = place.value;
   const entry = (name: string, title: string): JSX.Element => (
@@ -167,7 +180,8 @@ function Navigation({ of: known }: { of: Session }): JSX.Element {
         <div class="quiet">
           {known.user.email} ({known.role})
         </div>
-        <button type="button" onClick={() => void logOut()}>
+        <ProblemNote problem={problem} />
+        <button type="button" disabled={isRunning} onClick={() => run(logOut)}>
           Log out
         </button>
       </div>

@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { useEvents } from "./events.ts";
+import { readSession } from "./session.ts";
 
 /** What the service names in its events: the tables whose rows have changed. */
 export type Kind =
@@ -27,11 +28,11 @@ function note(kinds: readonly string[]): void {
 
 /** One stream for the whole tab. While it is hidden it follows nothing, and reads all afterwards. */
 export function useActivity(isLoggedIn: boolean): void {
-  useEvents(isLoggedIn ? "/api/v1/activity" : null, {
-    changed: (data) => {
-      const { kinds } = JSON.parse(data) as { kinds?: string[] };
-      // The first event of a stream names none: nobody knows what was missed.
-      setTimeout(() => note(kinds ?? ["all"]), Math.random() * JITTER_MS);
-    },
-  });
+  const changed = (data: string): void => {
+    const { kinds } = JSON.parse(data) as { kinds?: string[] };
+    // The first event of a stream names none: nobody knows what was missed.
+    setTimeout(() => note(kinds ?? ["all"]), Math.random() * JITTER_MS);
+  };
+  // Most often, because the session has ended.
+  useEvents(isLoggedIn ? "/api/v1/activity" : null, { changed }, () => void readSession());
 }

@@ -1,13 +1,16 @@
 /** Who is logged in. */
 
 import { batch, effect, signal } from "@preact/signals";
-import { client, FramekilnError, isLoggedOut, problemOf } from "./api.ts";
+import { client, FramekilnError, isLoggedOut, problemOf, ServiceUnreachable } from "./api.ts";
 import type { Problem, ResultOf } from "./api.ts";
 
 export type Session = ResultOf<"get", "/session">;
 
 /** `undefined` until the service has answered, `null` if nobody is logged in. */
 export const session = signal<Session | null | undefined>(undefined);
+
+/** Why nobody knows who is logged in. */
+export const sessionProblem = signal<Problem | null>(null);
 
 /** What the review link of this browser allows, if nobody is logged in. */
 export const reviewLink = signal<ResultOf<"get", "/session/review"> | null>(null);
@@ -31,28 +34,38 @@ effect(() => {
 export async function findSession(): Promise<void> {
   const token = location.pathname.startsWith(REVIEWS) ? TOKEN.exec(location.hash)?.[1] : undefined;
   if (token !== undefined) return openReviewLink(token);
-  if (localStorage.getItem(FLAG) === null) {
+  if (localStorage.getItem(FLAG) !== null) return readSession();
+  await known(async () => {
     await findReviewLink();
     session.value = null;
-    return;
-  }
-  await readSession();
+  });
 }
 
-async function readSession(): Promise<void> {
-  try {
+/** Asks again who is logged in: the session may have ended. */
+export async function readSession(): Promise<void> {
+  await known(async () => {
     session.value = await client.request("get", "/session");
-  } catch {
-    session.value = null;
+  });
+}
+
+/** A service that fails or does not answer logs nobody out. */
+async function known(ask: () => Promise<void>): Promise<void> {
+  sessionProblem.value = null;
+  try {
+    await ask();
+  } catch (error) {
+    if (isLoggedOut(error)) session.value = null;
+    else sessionProblem.value = problemOf(error);
   }
 }
 
 /** A link alone ends no session. Whoever is logged in to its organization needs none. */
 export async function openReviewLink(token: string, replacesSession = false): Promise<void> {
-  history.replaceState(null, "", location.pathname);
   const body = { token, replaces_session: replacesSession };
+  sessionProblem.value = null;
   try {
     const found = await client.request("post", "/login/review", { body });
+    history.replaceState(null, "", location.pathname);
     localStorage.setItem(REVIEW_FLAG, "1");
     // At once: with the old session and no question, the page would look for a task that is not its.
     batch(() => {
@@ -61,6 +74,12 @@ export async function openReviewLink(token: string, replacesSession = false): Pr
       session.value = null;
     });
   } catch (error) {
+    if (error instanceof ServiceUnreachable) {
+      // The address keeps the token for the next attempt.
+      sessionProblem.value = problemOf(error);
+      return;
+    }
+    history.replaceState(null, "", location.pathname);
     if (error instanceof FramekilnError && error.code === "session_exists") {
       waitingLink.value = error.details["is_same_organization"] === true ? null : token;
       return readSession();
@@ -78,6 +97,7 @@ async function findReviewLink(): Promise<void> {
   try {
     reviewLink.value = await client.request("get", "/session/review");
   } catch (error) {
+    if (error instanceof ServiceUnreachable) throw error;
     localStorage.removeItem(REVIEW_FLAG);
     reviewLinkProblem.value = isLoggedOut(error) ? null : problemOf(error);
   }
