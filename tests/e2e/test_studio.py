@@ -400,9 +400,12 @@ def test_details_fit_are_accessible_and_log_no_error(studio: StudioTab, account:
     pipelines = account.http.get("/api/v1/pipelines").json()["pipelines"]
     [pipeline] = [each for each in pipelines if each["name"] == "facts and cuts"]
     [video, *_] = account.http.get("/v2/videos").json()["data"]
+    animation = {"dimensions": {"width": 64, "height": 36}, "duration": 0.2, "extension": "gif"}
+    made = account.http.post("/v2/videos/new", json={"config": animation}).json()
     [webhook] = account.http.get("/api/v1/webhooks").json()["webhooks"]
     for path, shown in (
         (f"videos/{video['id']}", "document.querySelector('video')?.readyState >= 2"),
+        (f"videos/{made['id']}", "document.querySelector('img.film')?.naturalWidth === 64"),
         (f"pipelines/{pipeline['id']}", "!!document.querySelector('svg')"),
         (f"webhooks/{webhook['id']}", "document.body.innerText.includes('93.184.215.14')"),
     ):

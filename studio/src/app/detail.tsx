@@ -6,6 +6,7 @@ import { useAction, type Action } from "../lib/actions.ts";
 import { useProgress } from "../lib/events.ts";
 import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo } from "../lib/router.ts";
+import { Player } from "../ui/player.tsx";
 import { Link, Page, ProblemNote, Progress, Show } from "../ui/parts.tsx";
 
 interface Properties<T> {
@@ -91,12 +92,40 @@ export function Source({ load }: { load: () => Promise<string> }): JSX.Element {
   );
 }
 
+/** The film or picture that was made. */
+export function Output({
+  from,
+  poster,
+  isPicture,
+}: {
+  from: string;
+  poster?: string;
+  isPicture: boolean;
+}): JSX.Element {
+  return (
+    <section class="card stack" aria-label="Output">
+      {isPicture ? (
+        <img class="film checker" src={from} alt="The picture that was made" />
+      ) : (
+        <Player src={from} poster={poster} />
+      )}
+      <Download from={from} />
+    </section>
+  );
+}
+
 /** Where the film is downloaded. */
-export function Download({ from }: { from: string }): JSX.Element {
+export function Download({
+  from,
+  label = "Download",
+}: {
+  from: string;
+  label?: string;
+}): JSX.Element {
   return (
     <div class="row">
       <a class="button" href={from} download>
-        Download
+        {label}
       </a>
     </div>
   );

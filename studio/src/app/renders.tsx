@@ -8,9 +8,8 @@ import { bytes, duration, shortId } from "../lib/format.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
 import { Facts, Failure, Link, Page, Status, Time, Warnings } from "../ui/parts.tsx";
-import { Player } from "../ui/player.tsx";
 import { Compare } from "./compare.tsx";
-import { Detail, Download, Source } from "./detail.tsx";
+import { Detail, Download, Output, Source } from "./detail.tsx";
 import { RenderSlices } from "./render_slices.tsx";
 
 const MADE_FROM: Record<Render["source"], string> = {
@@ -20,7 +19,7 @@ const MADE_FROM: Record<Render["source"], string> = {
   layers: "video",
 };
 
-const STATUSES = ["created", "queued", "rendering", "complete", "failed"] as const;
+const STATUSES = ["created", "queued", "rendering", "recovering", "complete", "failed"] as const;
 
 export default function Renders(): JSX.Element {
   const [id] = place.value.ids;
@@ -122,32 +121,24 @@ function OneRender({ id }: { id: string }): JSX.Element {
         <>
           <Failure of={render.error} />
           <Warnings of={render.warnings ?? []} />
-          {render.status === "complete" && <Output render={render} />}
+          {render.status === "complete" && (
+            <Output from={outputOf(render)} isPicture={!isFilm(render)} />
+          )}
           <RenderSlices id={id} isActive={isActive} version={version} />
           <RenderFacts render={render} />
           {isFilm(render) && <Compare render={render} />}
-          {isPage(render) && <Source load={() => sourceOf(id)} />}
+          {render.source === "html" && <Source load={() => sourceOf(id)} />}
+          {render.source === "bundle" && (
+            <Download from={`/api/v1/renders/${id}/source`} label="Download the source" />
+          )}
         </>
       )}
     </Detail>
   );
 }
 
-function Output({ render }: { render: Render }): JSX.Element {
-  const { pathname } = new URL(
-    render.download_url ?? `/api/v1/renders/${render.id}.mp4`,
-    location.href,
-  );
-  return (
-    <section class="card stack" aria-label="Output">
-      {isFilm(render) ? (
-        <Player src={pathname} />
-      ) : (
-        <img class="film checker" src={pathname} alt="The output of this render" />
-      )}
-      <Download from={pathname} />
-    </section>
-  );
+function outputOf({ id, download_url: url }: Render): string {
+  return new URL(url ?? `/api/v1/renders/${id}.mp4`, location.href).pathname;
 }
 
 /** Whether it can be opened and made again; others are made by pipelines. */
@@ -192,8 +183,5 @@ function RenderFacts({ render }: { render: Render }): JSX.Element {
 async function sourceOf(id: string): Promise<string> {
   const response = await fetch(`/api/v1/renders/${id}/source`);
   if (!response.ok) return "The source is not stored any more.";
-  const isText = response.headers.get("Content-Type")?.startsWith("text/plain");
-  return isText
-    ? response.text()
-    : "The source is not a page. Download it by its address: /source.";
+  return response.text();
 }

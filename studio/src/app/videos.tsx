@@ -5,11 +5,11 @@ import { useCallback } from "preact/hooks";
 import { changesOf } from "../lib/activity.ts";
 import { client, request, type Video } from "../lib/api.ts";
 import { duration } from "../lib/format.ts";
+import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
-import { Facts, Failure, Link, Page, Status, Time, Warnings } from "../ui/parts.tsx";
-import { Player } from "../ui/player.tsx";
-import { Detail, Download, Source } from "./detail.tsx";
+import { Facts, Failure, Link, Page, Show, Status, Time, Warnings } from "../ui/parts.tsx";
+import { Detail, Output, Source } from "./detail.tsx";
 
 export default function Videos(): JSX.Element {
   const [id] = place.value.ids;
@@ -98,17 +98,32 @@ function OneVideo({ id }: { id: string }): JSX.Element {
         <>
           <Failure of={video.error} />
           <Warnings of={(video.warnings ?? []).map(describeWarning)} />
-          {video.is_ready && (
-            <section class="card stack" aria-label="Output">
-              <Player src={`/v2/videos/${id}/download`} poster={`/v2/videos/${id}/poster`} />
-              <Download from={`/v2/videos/${id}/download`} />
-            </section>
-          )}
+          {video.is_ready && <VideoOutput id={id} />}
           <VideoFacts video={video} />
           <Source load={async () => JSON.stringify(await configOf(id), null, 2)} />
         </>
       )}
     </Detail>
+  );
+}
+
+/** A config may ask for a film, an animated picture or a still. */
+function VideoOutput({ id }: { id: string }): JSX.Element {
+  const from = `/v2/videos/${id}/download`;
+  const type = useLoad(async () => {
+    const response = await fetch(from, { method: "HEAD" });
+    return response.headers.get("Content-Type") ?? "";
+  }, [from]);
+  return (
+    <Show of={type}>
+      {(found) => (
+        <Output
+          from={from}
+          poster={`/v2/videos/${id}/poster`}
+          isPicture={found.startsWith("image/")}
+        />
+      )}
+    </Show>
   );
 }
 

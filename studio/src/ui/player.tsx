@@ -3,6 +3,9 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
+const UNREADABLE = "The film could not be loaded, or this browser cannot play it.";
+const UNKNOWN = "This browser cannot show the pictures of this film: download it to see them.";
+
 interface Properties {
   src: string;
   poster?: string | undefined;
@@ -18,6 +21,7 @@ export function Player(properties: Properties): JSX.Element {
   const { src, poster, captions, hasPicture = true, onTime, seek } = properties;
   const video = useRef<HTMLVideoElement>(null);
   const [failure, setFailure] = useState("");
+  const [attempt, setAttempt] = useState(0);
   const isPlaylist = src.includes(".m3u8") || src.endsWith("/stream");
   useEffect(() => {
     const element = video.current;
@@ -33,7 +37,7 @@ export function Player(properties: Properties): JSX.Element {
       if (isGone) return;
       const hls = new Hls();
       hls.on(Hls.Events.ERROR, (_, data) => {
-        if (data.fatal) setFailure(data.details);
+        if (data.fatal) setFailure(data.type === Hls.ErrorTypes.MEDIA_ERROR ? UNKNOWN : UNREADABLE);
       });
       hls.loadSource(src);
       hls.attachMedia(element);
@@ -43,7 +47,7 @@ export function Player(properties: Properties): JSX.Element {
       isGone = true;
       close();
     };
-  }, [src]);
+  }, [src, attempt]);
   useEffect(() => {
     if (seek && video.current) video.current.currentTime = seek.seconds;
   }, [seek]);
@@ -55,13 +59,23 @@ export function Player(properties: Properties): JSX.Element {
         controls
         playsInline
         poster={poster}
+        onError={() => setFailure(UNREADABLE)}
+        onLoadedMetadata={() => {
+          // Of some formats browsers play only the sound.
+          if (hasPicture && video.current?.videoWidth === 0) setFailure(UNKNOWN);
+        }}
         onTimeUpdate={() => onTime?.(video.current?.currentTime ?? 0)}
       >
         {captions && <track kind="captions" src={captions} label="Captions" />}
       </video>
       {failure && (
         <div class="note bad" role="alert">
-          The film cannot be played: {failure}
+          {failure}{" "}
+          {failure === UNREADABLE && (
+            <button type="button" onClick={() => setAttempt(attempt + 1)}>
+              Try again
+            </button>
+          )}
         </div>
       )}
     </>
