@@ -14,6 +14,7 @@ from tests.support.service import Account
 from tests.support.studio_jobs import (
     IS_GREEN,
     accept,
+    approve_a_sound,
     check_menu_stays,
     choose_file,
     edit_the_graph,
@@ -232,7 +233,7 @@ def test_an_uploaded_file_is_played_with_its_waveform(studio: StudioTab, flash_c
     check_page(studio)
 
 
-def test_a_pipeline_is_drawn_run_and_followed(studio: StudioTab) -> None:
+def test_a_pipeline_is_drawn_run_and_followed(studio: StudioTab, account: Account) -> None:
     studio.open("/studio/pipelines/new")
     studio.fill("Name", "facts and cuts")
     studio.write(
@@ -252,6 +253,7 @@ def test_a_pipeline_is_drawn_run_and_followed(studio: StudioTab) -> None:
     studio.click("Run again")
     studio.wait(f"location.pathname !== {json.dumps(first)}")
     studio.wait("document.querySelectorAll('.waterfall .bar.good').length === 2")
+    approve_a_sound(studio, account)
 
 
 def test_a_batch_runs_a_pipeline_over_files(studio: StudioTab) -> None:

@@ -65,6 +65,7 @@ def edit_the_graph(studio: StudioTab) -> None:
     """Add a step, set it wrongly, and delete it, and connect two."""
     studio.run("document.querySelectorAll('.graph g')[1].focus()")
     studio.press("Enter")
+    studio.wait("__labelled('Type of a new step')?.options.length > 0")
     studio.choose("Type of a new step", "sample_frames")
     studio.click("Add step after cuts")
     studio.wait("document.querySelector('svg').ariaLabel === 'Steps: facts, cuts, sample_frames'")
@@ -184,3 +185,21 @@ def follow_the_last_row(studio: StudioTab, account: Account) -> None:
     studio.go("/studio/renders")
     studio.go("/studio/files")
     studio.wait_text("last.png: uploaded")
+
+
+
+def approve_a_sound(studio: StudioTab, account: Account) -> None:
+    """A run that waits leads to its review, which needs no pictures."""
+    found = account.http.get("/api/v1/files", params={"search": "austen"}).json()["files"]
+    definition = {"steps": {"check": {"type": "review"}}}
+    pipeline = {"name": "listen", "definition": definition}
+    pipeline_id = account.http.post("/api/v1/pipelines", json=pipeline).json()["id"]
+    body = {"pipeline_id": pipeline_id, "file_id": found[0]["id"]}
+    run = account.http.post("/api/v1/pipeline-runs", json=body).json()
+    studio.go(f"/studio/runs/{run['id']}")
+    studio.click("review of check")
+    studio.wait("document.querySelector('video.sound')?.readyState >= 2")
+    check_page(studio)
+    studio.click("Approve")
+    studio.wait_text("approved")
+    account.http.post(f"/api/v1/pipelines/{pipeline_id}/archive").raise_for_status()

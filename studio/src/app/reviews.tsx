@@ -12,6 +12,7 @@ import { Copy, Facts, Link, Page, ProblemNote, Show, Status, Time } from "../ui/
 import type { Review } from "../review/decision.tsx";
 import { Editor } from "../review/editor.tsx";
 import { FrameTimes } from "../review/frames.ts";
+import { SoundReview } from "./sound_review.tsx";
 
 const POLL_MS = 2_000;
 const STATUSES = ["pending", "approved", "rejected", "expired", "cancelled"] as const;
@@ -84,10 +85,7 @@ function OneReview({ id }: { id: string }): JSX.Element {
   const loaded = useLoad(async () => {
     const review = await request("get", "/api/v1/pipeline-reviews/{review_id}", { path });
     const inputs = await request("get", "/api/v1/pipeline-reviews/{review_id}/inputs", { path });
-    const listed = await request("get", "/api/v1/files/{file_id}/frame-times", {
-      path: { file_id: inputs.file.id },
-    });
-    return { review, inputs, frames: new FrameTimes(listed as never) };
+    return { review, inputs, frames: await findFrames(inputs.file.id) };
   }, [id]);
   return (
     <Page
@@ -101,11 +99,16 @@ function OneReview({ id }: { id: string }): JSX.Element {
       }
     >
       <Show of={loaded}>
-        {({ review: before, ...film }) => {
+        {({ review: before, inputs, frames }) => {
           const review = decided ?? before;
           // A link ends with the decision.
           const isOver = review.status !== "pending" || tooLate !== null;
           const isShown = !(reviewLink.value && isOver);
+          const onClosed = (problem: Problem): void => {
+            setTooLate(problem);
+            if (!reviewLink.value) loaded.reload();
+          };
+          const task = { review, inputs, onDecided: setDecided, onClosed };
           return (
             <>
               {tooLate && (
@@ -115,17 +118,8 @@ function OneReview({ id }: { id: string }): JSX.Element {
                 </div>
               )}
               {review.status !== "pending" && <Decided review={review} />}
-              {isShown && (
-                <Editor
-                  review={review}
-                  onDecided={setDecided}
-                  onClosed={(problem) => {
-                    setTooLate(problem);
-                    if (!reviewLink.value) loaded.reload();
-                  }}
-                  {...film}
-                />
-              )}
+              {isShown && frames && <Editor frames={frames} {...task} />}
+              {isShown && !frames && <SoundReview {...task} />}
               {review.status === "pending" && mayMakeLinks() && <ReviewerLink id={id} />}
             </>
           );
@@ -133,6 +127,19 @@ function OneReview({ id }: { id: string }): JSX.Element {
       </Show>
     </Page>
   );
+}
+
+/** Null if it has no pictures. */
+async function findFrames(fileId: string): Promise<FrameTimes | null> {
+  try {
+    const path = { file_id: fileId };
+    return new FrameTimes(
+      (await request("get", "/api/v1/files/{file_id}/frame-times", { path })) as never,
+    );
+  } catch (error) {
+    if (problemOf(error).code === "frame_not_found") return null;
+    throw error;
+  }
 }
 
 function Decided({ review }: { review: Review }): JSX.Element {

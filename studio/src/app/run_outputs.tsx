@@ -93,7 +93,7 @@ function Value({ of: value, name }: { of: unknown; name: string }): JSX.Element 
   return <>{String(value)}</>;
 }
 
-function Annotations({ of: all }: { of: readonly Record<string, unknown>[] }): JSX.Element {
+export function Annotations({ of: all }: { of: readonly Record<string, unknown>[] }): JSX.Element {
   return (
     <>
       <Table label="Annotations" columns={["From", "To", "Kind", "What", "Confidence"]}>

@@ -98,6 +98,7 @@ function OneRun({ id }: { id: string }): JSX.Element {
         {(found) => (
           <>
             <Failure of={found.error} />
+            <OpenReviews run={found} />
             {pipeline.value && (
               <StepGraph
                 steps={(pipeline.value.definition as { steps: never }).steps}
@@ -129,6 +130,28 @@ function OneRun({ id }: { id: string }): JSX.Element {
         )}
       </Show>
     </Page>
+  );
+}
+
+/** Where somebody decides what the run waits for. */
+function OpenReviews({ run }: { run: Run }): JSX.Element | null {
+  const waiting = run.steps.filter(({ status }) => status === "waiting_review");
+  const keys = waiting.map(({ step_key }) => step_key).join();
+  const loaded = useLoad(async () => {
+    if (keys === "") return [];
+    const query = { run_id: run.id, status: "pending", limit: 100 } as const;
+    return (await request("get", "/api/v1/pipeline-reviews", { query })).reviews;
+  }, [run.id, keys]);
+  if (!loaded.value?.length) return <ProblemNote problem={loaded.problem} retry={loaded.reload} />;
+  return (
+    <div class="note row" role="status">
+      This run waits for a decision:
+      {loaded.value.map(({ id, step_key }) => (
+        <Link key={id} to={pathTo("reviews", id)}>
+          review of {step_key}
+        </Link>
+      ))}
+    </div>
   );
 }
 
