@@ -15,6 +15,7 @@ from tests.support.studio_jobs import (
     IS_GREEN,
     accept,
     approve_a_sound,
+    change_the_options,
     check_menu_stays,
     choose_file,
     edit_the_graph,
@@ -147,7 +148,9 @@ def test_the_playground_shows_a_frame_of_the_page_as_it_is_written(studio: Studi
     studio.wait(
         "document.querySelector('.editor')?.shadowRoot?.textContent.includes('rgb(0, 160, 60)')"
     )
+    change_the_options(studio)
     studio.click("Start again")
+    studio.wait("__labelled('Data (JSON)').value === ''")
 
 
 def test_a_mistake_in_a_config_is_shown_at_its_line(studio: StudioTab) -> None:
@@ -429,6 +432,9 @@ def test_another_organization_sees_nothing_of_it(
         stranger.wait_text("Log out")
         stranger.open(f"/studio/renders/{render['id']}")
         stranger.wait("document.querySelector('[role=alert]')?.textContent.includes('no render')")
+        stranger.go("/studio/templates/none")
+        stranger.wait("document.querySelector('[role=alert]')?.textContent.includes('no template')")
+        assert stranger.run("document.title") == "Template - Framekiln"
         # Ended in another tab; the page hears of it when it asks for its events again.
         stranger.run("fetch('/logout', {method: 'POST'})")
         stranger.run("document.dispatchEvent(new Event('visibilitychange'))")

@@ -155,6 +155,17 @@ def check_menu_stays(studio: StudioTab) -> None:
     studio.wait(f"scrollTo(0, document.documentElement.scrollHeight), scrollY > 0 && {stays}")
 
 
+def change_the_options(studio: StudioTab) -> None:
+    """Fill an option and empty it again, which leaves them open, and type data."""
+    studio.click("Size, rate, length and data")
+    kept = """Object.values(localStorage).includes('{"width":64}')"""
+    studio.fill("Width", "64")
+    studio.wait(kept)
+    studio.fill("Width", "")
+    studio.wait(f"!{kept}")
+    assert studio.run("document.querySelector('details').open")
+    studio.fill("Data (JSON)", '{"a": 1}')
+
 
 
 def follow_the_last_row(studio: StudioTab, account: Account) -> None:

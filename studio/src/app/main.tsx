@@ -21,7 +21,7 @@ import {
   waitingLink,
   type Session,
 } from "../lib/session.ts";
-import { Link, ProblemNote } from "../ui/parts.tsx";
+import { Link, Page, ProblemNote } from "../ui/parts.tsx";
 import { Home } from "./home.tsx";
 import { Login } from "./login.tsx";
 
@@ -119,13 +119,12 @@ function Allowed({ of: { role } }: { of: Session }): JSX.Element {
   }, [isElsewhere, role]);
   if (mayOpen(role, page)) return <Current name={page} />;
   return (
-    <main id="main">
-      <h1>Not for your role</h1>
+    <Page title="Not for your role">
       <p>You are a {role} here, which does not open this page. An owner can change that.</p>
       <p>
         <Link to={pathTo(firstPage(role))}>Back</Link>
       </p>
-    </main>
+    </Page>
   );
 }
 
@@ -143,8 +142,8 @@ function Reviewer(): JSX.Element {
 }
 
 function Navigation({ of: known }: { of: Session }): JSX.Element {
-  const { problem, isRunning, run } = useAction();
   const [isOpen, setOpen] = useState(false);
+  const { problem, isRunning, run } = useAction();
   const { page } = place.value;
   const entry = (name: string, title: string): JSX.Element => (
     <Link to={pathTo(name)} aria-current={page === name ? "page" : undefined}>
@@ -248,12 +247,11 @@ function Current({ name }: { name: string }): JSX.Element {
   }
   if (name in PAGES) return <p class="quiet">Loading…</p>;
   return (
-    <main id="main">
-      <h1>There is no such page</h1>
+    <Page title="There is no such page">
       <p>
         <Link to="/">Home</Link>
       </p>
-    </main>
+    </Page>
   );
 }
 

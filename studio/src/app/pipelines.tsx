@@ -9,7 +9,7 @@ import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
 import { Editor } from "../ui/editor.tsx";
 import { LongList } from "../ui/long_list.tsx";
-import { Field, Link, Page, ProblemNote, Show, Time } from "../ui/parts.tsx";
+import { Field, Link, Page, ProblemNote, ShowPage, Time } from "../ui/parts.tsx";
 import { readDefinition, writeDefinition } from "./definition_edit.ts";
 import { DEFINITION_SCHEMA, GraphEditor, useIssues } from "./graph_editor.tsx";
 import { markIssues } from "./shared_text.ts";
@@ -159,7 +159,7 @@ function OnePipeline({ id }: { id: string }): JSX.Element {
     loaded.reload();
   };
   return (
-    <Show of={loaded}>
+    <ShowPage of={loaded} title="Pipeline">
       {(pipeline) => {
         const shown = text || JSON.stringify(pipeline.version.definition, null, 2);
         return (
@@ -204,6 +204,6 @@ function OnePipeline({ id }: { id: string }): JSX.Element {
           </Page>
         );
       }}
-    </Show>
+    </ShowPage>
   );
 }

@@ -1,12 +1,13 @@
 /** Write a page or a layer config, see a frame of it, and make the film. */
 
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
 import { client, request } from "../lib/api.ts";
 import { useDraft } from "../lib/drafts.ts";
 import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
-import { Copy, Show } from "../ui/parts.tsx";
+import { Copy, ShowPage } from "../ui/parts.tsx";
 import { EditorPage } from "./editor_page.tsx";
 import { drawConfig, useFrame, type Frame } from "./frame_preview.tsx";
 import { OptionFields, withoutNulls, type RenderOptions } from "./render_options.tsx";
@@ -47,7 +48,11 @@ export default function Playground(): JSX.Element {
     () => findStart(kind, { hash, renderId, videoId }),
     [kind, hash, renderId, videoId],
   );
-  return <Show of={opened}>{(start) => <Bench key={start.name} kind={kind} start={start} />}</Show>;
+  return (
+    <ShowPage of={opened} title="Playground">
+      {(start) => <Bench key={start.name} kind={kind} start={start} />}
+    </ShowPage>
+  );
 }
 
 /** What the editor begins with, and the name of its draft. */
@@ -98,6 +103,7 @@ function Bench({ kind, start }: { kind: Kind; start: Start }): JSX.Element {
       ? drawPage({ ...options, html: text }, atS, signal)
       : drawConfig(JSON.parse(text), atS, signal),
   );
+  const [starts, setStarts] = useState(0);
   const action = useAction();
   const makeFilm = async (): Promise<void> => {
     if (kind === "html") {
@@ -116,6 +122,7 @@ function Bench({ kind, start }: { kind: Kind; start: Start }): JSX.Element {
       startAgain={() => {
         forget();
         forgetOptions();
+        setStarts(starts + 1);
       }}
       main={{ label: "Make the film", action, work: makeFilm }}
       refused={action.problem}
@@ -128,6 +135,7 @@ function Bench({ kind, start }: { kind: Kind; start: Start }): JSX.Element {
     >
       {kind === "html" && (
         <OptionFields
+          key={starts}
           options={options}
           onChange={(changed) => setOptionText(JSON.stringify(changed))}
         />

@@ -30,8 +30,10 @@ export function OptionFields({
   options: RenderOptions;
   onChange: (options: RenderOptions) => void;
 }): JSX.Element {
+  // Whoever empties the last field is still there.
+  const [isOpen] = useState(Object.keys(options).length > 0);
   return (
-    <details open={Object.keys(options).length > 0}>
+    <details open={isOpen}>
       <summary>Size, rate, length and data</summary>
       <div class="option-fields">
         {NUMBERS.map(([name, label, min]) => (

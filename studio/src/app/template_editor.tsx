@@ -7,7 +7,7 @@ import { client, type Problem } from "../lib/api.ts";
 import { useDraft } from "../lib/drafts.ts";
 import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
-import { Show } from "../ui/parts.tsx";
+import { ShowPage } from "../ui/parts.tsx";
 import { EditorPage } from "./editor_page.tsx";
 import { drawConfig, useFrame, type Frame } from "./frame_preview.tsx";
 import { DataFields, dataOf, inputOf, type DataSchema, type Typed } from "./template_form.tsx";
@@ -50,7 +50,7 @@ export function EditTemplate({ id }: { id: string }): JSX.Element {
     return client.templates.version(id, number);
   }, [id, asked]);
   return (
-    <Show of={loaded}>
+    <ShowPage of={loaded} title="Edit a template">
       {({ version, name, inputs, default_values, config }) => (
         <TemplateEditor
           key={version}
@@ -60,7 +60,7 @@ export function EditTemplate({ id }: { id: string }): JSX.Element {
           id={id}
         />
       )}
-    </Show>
+    </ShowPage>
   );
 }
 

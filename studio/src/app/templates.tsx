@@ -9,7 +9,7 @@ import { useDraft } from "../lib/drafts.ts";
 import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
-import { Link, Page, ProblemNote, Show, Time } from "../ui/parts.tsx";
+import { Link, Page, ProblemNote, ShowPage, Time } from "../ui/parts.tsx";
 import { FramePreview, useFrame } from "./frame_preview.tsx";
 import { Bulk, BulkForm } from "./template_bulk.tsx";
 import { drawTemplate, EditTemplate, NewTemplate } from "./template_editor.tsx";
@@ -76,7 +76,7 @@ function OneTemplate({ id }: { id: string }): JSX.Element {
     goTo(pathTo("templates"));
   };
   return (
-    <Show of={loaded}>
+    <ShowPage of={loaded} title="Template">
       {({ source, schema }) => (
         <Page
           title={source.name}
@@ -117,7 +117,7 @@ function OneTemplate({ id }: { id: string }): JSX.Element {
           </details>
         </Page>
       )}
-    </Show>
+    </ShowPage>
   );
 }
 

@@ -78,6 +78,20 @@ export function Link({
 }): JSX.Element {
   return (
     <a href={to} onClick={follow} {...rest}>
+/** A page about something that is loaded first; without it, the page has only its title. */
+export function ShowPage<T>({
+  of,
+  title,
+  children,
+}: {
+  of: Loaded<T>;
+  title: string;
+  children: (value: T) => ComponentChildren;
+}): JSX.Element {
+  const shown = <Show of={of}>{children}</Show>;
+  return of.value === null ? <Page title={title}>{shown}</Page> : shown;
+}
+
       {children}
     </a>
   );
