@@ -18,10 +18,12 @@ from tests.support.studio_jobs import (
     change_the_options,
     check_menu_stays,
     choose_file,
+    copy_without_a_clipboard,
     edit_the_graph,
     edit_the_template,
     follow_the_last_row,
     forbidden_timers,
+    see_an_hour_pass,
     write_what_is_no_json,
     write_while_disconnected,
 )
@@ -302,6 +304,7 @@ def test_a_key_is_made_and_revoked(studio: StudioTab, account: Account) -> None:
     studio.fill("Name of a new key", "from the studio")
     studio.click("Make a key")
     key = studio.wait("document.querySelector('.note.good code')?.textContent")
+    copy_without_a_clipboard(studio, key)
     assert studio.run("__labelled('Name of a new key').value") == ""
     assert studio.run("localStorage.getItem('framekiln.draft.key.form')") is None
     headers = {"Authorization": f"Bearer {key}"}
@@ -379,6 +382,7 @@ def test_lists_follow_the_events_of_the_service(studio: StudioTab, account: Acco
         render = account.http.post("/api/v1/renders", json=body).json()
         row = f"document.querySelector('a[href$=\"{render['id']}\"]')?.closest('[role=row], tr')"
         studio.wait(f"!!{row}?.querySelector('.status.good')")
+        see_an_hour_pass(studio, row)
         follow_the_last_row(studio, account)
 
 

@@ -167,6 +167,14 @@ def change_the_options(studio: StudioTab) -> None:
     studio.fill("Data (JSON)", '{"a": 1}')
 
 
+def see_an_hour_pass(studio: StudioTab, row: str) -> None:
+    """Times on a page that stays open follow the clock."""
+    studio.run(
+        "(() => { const now = Date.now; Date.now = () => now() + 3600e3;"
+        " document.dispatchEvent(new Event('visibilitychange')); })()"
+    )
+    studio.wait(f"/hour ago/.test({row}?.innerText)")
+
 
 def follow_the_last_row(studio: StudioTab, account: Account) -> None:
     """A row far down a list changes while it is in view; its file has a page with its picture."""
@@ -197,6 +205,16 @@ def follow_the_last_row(studio: StudioTab, account: Account) -> None:
     studio.go("/studio/files")
     studio.wait_text("last.png: uploaded")
 
+
+def copy_without_a_clipboard(studio: StudioTab, text: str) -> None:
+    """Copy a secret on a page that has no clipboard: one of plain http in a local network."""
+    studio.run(
+        "Object.defineProperty(navigator, 'clipboard', {value: undefined});"
+        "document.addEventListener('copy', () => { window.__copied = String(getSelection()); })"
+    )
+    button = "__find('button', 'Copy')"
+    studio.drag(button, button)
+    studio.wait(f"window.__copied === {json.dumps(text)} && !!__find('button', 'Copied')")
 
 
 def approve_a_sound(studio: StudioTab, account: Account) -> None:

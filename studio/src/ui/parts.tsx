@@ -4,10 +4,21 @@ import type { ComponentChildren, JSX } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { Problem } from "../lib/api.ts";
 import type { Loaded } from "../lib/load.ts";
+import { presentMs } from "../lib/clock.ts";
+import { copyText } from "../lib/clipboard.ts";
 import { ago, percent } from "../lib/format.ts";
 import { follow } from "../lib/router.ts";
 
-const GOOD = new Set(["complete", "completed", "ready", "done", "succeeded", "approved", "active"]);
+const GOOD = new Set([
+  "complete",
+  "completed",
+  "ready",
+  "done",
+  "succeeded",
+  "delivered",
+  "approved",
+  "active",
+]);
 const BAD = new Set([
   "failed",
   "error",
@@ -18,10 +29,12 @@ const BAD = new Set([
   "paused",
   "revoked",
 ]);
+/** Nothing happens to them any more, and nothing is wrong. */
+const OVER = new Set(["filtered", "skipped", "archived"]);
 
 /** The state of a resource: a word and a colour. */
 export function Status({ value }: { value: string }): JSX.Element {
-  const kind = GOOD.has(value) ? "good" : BAD.has(value) ? "bad" : "busy";
+  const kind = GOOD.has(value) ? "good" : BAD.has(value) ? "bad" : OVER.has(value) ? "" : "busy";
   return <span class={`status ${kind}`}>{value.replaceAll("_", " ")}</span>;
 }
 
@@ -65,19 +78,6 @@ export function Show<T>({
   );
 }
 
-/** A link to another page of the studio. */
-export function Link({
-  to,
-  children,
-  ...rest
-}: {
-  to: string;
-  children: ComponentChildren;
-  class?: string;
-  "aria-current"?: "page" | undefined;
-}): JSX.Element {
-  return (
-    <a href={to} onClick={follow} {...rest}>
 /** A page about something that is loaded first; without it, the page has only its title. */
 export function ShowPage<T>({
   of,
@@ -92,6 +92,19 @@ export function ShowPage<T>({
   return of.value === null ? <Page title={title}>{shown}</Page> : shown;
 }
 
+/** A link to another page of the studio. */
+export function Link({
+  to,
+  children,
+  ...rest
+}: {
+  to: string;
+  children: ComponentChildren;
+  class?: string;
+  "aria-current"?: "page" | undefined;
+}): JSX.Element {
+  return (
+    <a href={to} onClick={follow} {...rest}>
       {children}
     </a>
   );
@@ -136,21 +149,19 @@ export function Time({ iso }: { iso: string | null | undefined }): JSX.Element {
   if (!iso) return <span class="quiet">—</span>;
   return (
     <time dateTime={iso} title={new Date(iso).toLocaleString()}>
-      {ago(iso)}
+      {ago(iso, presentMs())}
     </time>
   );
 }
 
 export function Copy({ text, label = "Copy" }: { text: string; label?: string }): JSX.Element {
-  const [isDone, setDone] = useState(false);
+  const [tried, setTried] = useState<{ text: string; isDone: boolean } | null>(null);
+  const copy = async (): Promise<void> => setTried({ text, isDone: await copyText(text) });
+  const result = tried?.isDone ? "Copied" : "Select the text and copy it";
   return (
-    <button
-      type="button"
-      onClick={() => {
-        void navigator.clipboard.writeText(text).then(() => setDone(true));
-      }}
-    >
-      {isDone ? "Copied" : label}
+    <button type="button" onClick={() => void copy()}>
+      {/* Another text has not been copied. */}
+      {tried?.text === text ? result : label}
     </button>
   );
 }
