@@ -118,9 +118,14 @@ function NewBatch(): JSX.Element {
           )}
         </Field>
         <Show of={files}>
-          {({ files: found }) => (
+          {({ files: found, next_cursor: more }) => (
             <fieldset>
               <legend>Files</legend>
+              {more && (
+                <p class="quiet">
+                  The newest {found.length}; a program can choose from all of them.
+                </p>
+              )}
               <div class="choices">
                 {found.map(({ id, filename }) => (
                   <label key={id}>

@@ -1,9 +1,9 @@
 /** What happens now, and the first steps. */
 
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useAction } from "../lib/actions.ts";
 import { changesOf } from "../lib/activity.ts";
-import { problemOf, request, type Problem } from "../lib/api.ts";
+import { request } from "../lib/api.ts";
 import { quota, quotaName, shortId } from "../lib/format.ts";
 import { useLoad } from "../lib/load.ts";
 import { goTo, pathTo } from "../lib/router.ts";
@@ -109,13 +109,11 @@ export function Home(): JSX.Element {
 
 /** Ends with a film. */
 function FirstSteps(): JSX.Element {
-  const [problem, setProblem] = useState<Problem | null>(null);
-  const make = (): void => {
+  const { problem, isRunning, run } = useAction();
+  const make = async (): Promise<void> => {
     const body = { html: FIRST_FILM, width: 640, height: 360, fps: 30, duration_ms: 2000 };
-    request("post", "/api/v1/renders", { body }).then(
-      ({ id }) => goTo(pathTo("renders", id)),
-      (error: unknown) => setProblem(problemOf(error)),
-    );
+    const { id } = await request("post", "/api/v1/renders", { body });
+    goTo(pathTo("renders", id));
   };
   return (
     <section class="card">
@@ -139,7 +137,7 @@ function FirstSteps(): JSX.Element {
         </li>
       </ol>
       <ProblemNote problem={problem} />
-      <button type="button" class="primary" onClick={make}>
+      <button type="button" class="primary" disabled={isRunning} onClick={() => run(make)}>
         Make the film
       </button>
     </section>

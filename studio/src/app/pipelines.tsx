@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { useCallback } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
+import { changesOf } from "../lib/activity.ts";
 import { request, type ResultOf } from "../lib/api.ts";
 import { useDraft } from "../lib/drafts.ts";
 import { useLoad } from "../lib/load.ts";
@@ -131,13 +132,20 @@ function NewPipeline(): JSX.Element {
   );
 }
 
+/** Files over which a run can work: the ready ones, and those for which it waits. */
+async function findRunnable() {
+  const lists = await Promise.all(
+    (["ready", "processing", "receiving"] as const).map((status) =>
+      request("get", "/api/v1/files", { query: { limit: 100, type: "video", status } }),
+    ),
+  );
+  return lists.flatMap(({ files }) => files);
+}
+
 function OnePipeline({ id }: { id: string }): JSX.Element {
   const path = { pipeline_id: id };
   const loaded = useLoad(() => request("get", "/api/v1/pipelines/{pipeline_id}", { path }), [id]);
-  const files = useLoad(
-    () => request("get", "/api/v1/files", { query: { limit: 100, type: "video" } as never }),
-    [],
-  );
+  const files = useLoad(findRunnable, [changesOf("file")]);
   const [text, setText, forget] = useDraft(
     `pipeline.${id}`,
     loaded.value ? JSON.stringify(loaded.value.version.definition, null, 2) : "",
@@ -178,16 +186,26 @@ function OnePipeline({ id }: { id: string }): JSX.Element {
           >
             <ProblemNote problem={action.problem} />
             <form class="card row fields" onSubmit={start}>
-              <Field label="Run it over a file">
+              <Field
+                label="Run it over a file"
+                hint={
+                  files.value?.length === 0
+                    ? "There are no files that are ready: upload one first."
+                    : "The newest that are ready, or will be."
+                }
+              >
                 {(attributes) => (
                   <select {...attributes} name="file" required>
-                    {(files.value?.files ?? []).map((file) => (
-                      <option value={file.id}>{file.filename}</option>
+                    {(files.value ?? []).map(({ id: file, filename, status }) => (
+                      <option key={file} value={file}>
+                        {filename}
+                        {status === "ready" ? "" : `, ${status}`}
+                      </option>
                     ))}
                   </select>
                 )}
               </Field>
-              <button class="primary" disabled={action.isRunning || !files.value?.files.length}>
+              <button class="primary" disabled={action.isRunning || !files.value?.length}>
                 Run
               </button>
             </form>

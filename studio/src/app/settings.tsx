@@ -1,12 +1,13 @@
 /** Keys, links, quotas and usage of the organization. */
 
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useCallback, useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
-import { request } from "../lib/api.ts";
+import { request, type ResultOf } from "../lib/api.ts";
 import { useFormDraft } from "../lib/drafts.ts";
 import { quota, quotaName } from "../lib/format.ts";
 import { useLoad } from "../lib/load.ts";
+import { LongList } from "../ui/long_list.tsx";
 import {
   Field,
   Page,
@@ -17,8 +18,11 @@ import {
   Table,
   Time,
   Unseen,
+  Whole,
 } from "../ui/parts.tsx";
 import { UsageCharts } from "./usage.tsx";
+
+type SignedLink = ResultOf<"get", "/api/v1/links">["links"][number];
 
 const DAY_S = 86_400;
 const OVERLAPS: readonly (readonly [seconds: number, text: string])[] = [
@@ -184,42 +188,45 @@ function KeyActions({
 }
 
 function Links(): JSX.Element {
-  const loaded = useLoad(() => request("get", "/api/v1/links", { query: { limit: 50 } }), []);
-  const { problem, run } = useAction();
+  const [version, setVersion] = useState(0);
+  const { problem, isRunning, run } = useAction();
+  const load = useCallback(async (cursor: string | null) => {
+    const query = { limit: 50, ...(cursor && { cursor }) };
+    const page = await request("get", "/api/v1/links", { query });
+    return { items: page.links, next: page.next_cursor };
+  }, []);
   const revoke = async (id: string): Promise<void> => {
     await request("delete", "/api/v1/links/{link_id}", { path: { link_id: id } });
-    loaded.reload();
+    setVersion(version + 1);
   };
   return (
     <section class="card stack" aria-label="Links">
       <h2>Links</h2>
       <ProblemNote problem={problem} />
-      <Show of={loaded}>
-        {({ links }) =>
-          links.length === 0 ? (
-            <p class="quiet">
-              There are no links. A link lets somebody without an account play or download one thing
-              until it expires; programs make links with <code>POST /api/v1/links</code>.
-            </p>
-          ) : (
-            <Table columns={["Leads to", "Expires", <Unseen>Revoke</Unseen>]}>
-              {links.map((link) => (
-                <tr key={link.id}>
-                  <td class="mono">{link.address}</td>
-                  <td>{link.revoked_at ? "revoked" : <Time iso={link.expires_at} />}</td>
-                  <td>
-                    {!link.revoked_at && (
-                      <button type="button" onClick={() => run(() => revoke(link.id))}>
-                        Revoke
-                      </button>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </Table>
-          )
+      <LongList<SignedLink>
+        label="Links"
+        columns={["Made", "Expires", "", "Leads to"]}
+        isLastLongest
+        load={load}
+        version={version}
+        idOf={(link) => link.id}
+        row={(link) => [
+          <Time iso={link.created_at} />,
+          link.revoked_at ? "revoked" : <Time iso={link.expires_at} />,
+          !link.revoked_at && (
+            <button type="button" disabled={isRunning} onClick={() => run(() => revoke(link.id))}>
+              Revoke
+            </button>
+          ),
+          <Whole text={link.address} isCode />,
+        ]}
+        empty={
+          <>
+            There are no links. A link lets somebody without an account play or download one thing
+            until it expires; programs make links with <code>POST /api/v1/links</code>.
+          </>
         }
-      </Show>
+      />
     </section>
   );
 }

@@ -114,9 +114,11 @@ export function Bulk({ id }: { id: string }): JSX.Element {
             Cancel
           </button>
         ) : (
-          <a class="button" href={`/v2/bulks/${id}/download`} download>
-            Download all as ZIP
-          </a>
+          (loaded.value?.data.counts.ready ?? 0) > 0 && (
+            <a class="button" href={`/v2/bulks/${id}/download`} download>
+              Download all as ZIP
+            </a>
+          )
         )
       }
     >

@@ -7,7 +7,7 @@ import { request, type ResultOf } from "../lib/api.ts";
 import { useDraft } from "../lib/drafts.ts";
 import { duration } from "../lib/format.ts";
 import type { Loaded } from "../lib/load.ts";
-import { ProblemNote } from "../ui/parts.tsx";
+import { Failure, ProblemNote } from "../ui/parts.tsx";
 import { correctionsIn, spanOf, type Segment } from "./transcript_spans.ts";
 
 type Correction = ResultOf<
@@ -19,6 +19,8 @@ export interface TranscriptState {
   /** The transcription that is shown; `null` while none is complete. */
   id: string | null;
   isRunning: boolean;
+  /** Why the newest transcription has failed. */
+  failure: { code: string; message: string } | null;
   segments: readonly Segment[];
   corrections: readonly Correction[];
 }
@@ -27,16 +29,18 @@ export interface TranscriptState {
 export async function findTranscript(fileId: string): Promise<TranscriptState> {
   const query = { file_id: fileId, limit: 100 } as never;
   const { transcriptions } = await request("get", "/api/v1/transcriptions", { query });
-  const isRunning = !["complete", "failed", undefined].includes(transcriptions[0]?.status);
+  const newest = transcriptions[0];
+  const isRunning = !["complete", "failed", undefined].includes(newest?.status);
+  const failure = newest?.error ?? null;
   const found = transcriptions.find(({ status }) => status === "complete");
-  if (found === undefined) return { id: null, isRunning, segments: [], corrections: [] };
+  if (found === undefined) return { id: null, isRunning, failure, segments: [], corrections: [] };
   const path = { transcription_id: found.id };
   const [response, { corrections }] = await Promise.all([
     fetch(`/api/v1/transcriptions/${found.id}.json`),
     request("get", "/api/v1/transcriptions/{transcription_id}/corrections", { path }),
   ]);
   const { segments } = (await response.json()) as { segments: Segment[] };
-  return { id: found.id, isRunning, segments, corrections };
+  return { id: found.id, isRunning, failure, segments, corrections };
 }
 
 /** What undoes a change: the correction to delete, and those that it had replaced. */
@@ -113,9 +117,14 @@ export function Transcript({
         )}
       </div>
       <ProblemNote problem={problem ?? transcript.problem} />
-      {segments.length === 0 && (
+      <Failure of={transcript.value?.failure} />
+      {segments.length === 0 && transcript.value !== null && (
         <p class="quiet">
-          {hasSound ? "There is no transcript yet, or nothing is said." : "There is no sound."}
+          {!hasSound
+            ? "There is no sound."
+            : id === null
+              ? "There is no transcript yet."
+              : "No speech was recognized."}
         </p>
       )}
       <ol class="transcript">

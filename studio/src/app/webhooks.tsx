@@ -5,7 +5,7 @@ import { useCallback, useState } from "preact/hooks";
 import { useAction } from "../lib/actions.ts";
 import { request, type ResultOf } from "../lib/api.ts";
 import { useFormDraft } from "../lib/drafts.ts";
-import { useLoad } from "../lib/load.ts";
+import { useInterval, useLoad } from "../lib/load.ts";
 import { goTo, pathTo, place } from "../lib/router.ts";
 import { LongList } from "../ui/long_list.tsx";
 import {
@@ -22,6 +22,8 @@ import {
   Whole,
 } from "../ui/parts.tsx";
 
+const POLL_MS = 5_000;
+
 type Delivery = ResultOf<"get", "/api/v1/webhooks/{webhook_id}/deliveries">["deliveries"][number];
 
 export default function Webhooks(): JSX.Element {
@@ -31,6 +33,7 @@ export default function Webhooks(): JSX.Element {
 
 function AllWebhooks(): JSX.Element {
   const loaded = useLoad(() => request("get", "/api/v1/webhooks"), []);
+  useInterval(loaded.reload, POLL_MS);
   return (
     <Page title="Webhooks">
       <NewWebhook onMade={loaded.reload} />
@@ -124,6 +127,11 @@ function OneWebhook({ id }: { id: string }): JSX.Element {
   const path = { webhook_id: id };
   const loaded = useLoad(() => request("get", "/api/v1/webhooks/{webhook_id}", { path }), [id]);
   const [version, setVersion] = useState(0);
+  const refresh = (): void => {
+    loaded.reload();
+    setVersion((before) => before + 1);
+  };
+  useInterval(refresh, POLL_MS);
   const [tested, setTested] = useState<Delivery | null>(null);
   const action = useAction();
   const load = useCallback(
@@ -140,8 +148,7 @@ function OneWebhook({ id }: { id: string }): JSX.Element {
   const again = (work: () => Promise<unknown>): void =>
     action.run(async () => {
       await work();
-      loaded.reload();
-      setVersion(version + 1);
+      refresh();
     });
   const remove = async (): Promise<void> => {
     if (!confirm("Delete this webhook?")) return;
@@ -235,17 +242,17 @@ const ANSWER_POLLS = 40;
 const ANSWER_POLL_MS = 500;
 
 /** The newest test, once its receiver has answered or could not be reached. */
-async function findAnswer(id: string): Promise<Delivery | null> {
+async function findAnswer(id: string): Promise<Delivery> {
   for (let poll = 0; poll < ANSWER_POLLS; poll++) {
     const { deliveries } = await request("get", "/api/v1/webhooks/{webhook_id}/deliveries", {
       path: { webhook_id: id },
-      query: { limit: 5 } as never,
+      query: { limit: 50 } as never,
     });
-    const newest = deliveries.find(({ topic }) => topic === "webhook.test") ?? null;
+    const newest = deliveries.find(({ topic }) => topic === "webhook.test");
     if (newest?.last_attempt) return newest;
     await new Promise((resolve) => setTimeout(resolve, ANSWER_POLL_MS));
   }
-  return null;
+  throw new Error("The test is still on its way: its answer will be in the list below.");
 }
 
 /** What the receiver said to a test. */

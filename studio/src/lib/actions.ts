@@ -1,6 +1,6 @@
 /** What a button does: at most once at a time, with its error. */
 
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { isLoggedOut, problemOf, type Problem } from "./api.ts";
 import { session } from "./session.ts";
 
@@ -13,8 +13,11 @@ export interface Action {
 export function useAction(): Action {
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isRunning, setRunning] = useState(false);
+  const isBusy = useRef(false);
   const run = (work: () => Promise<unknown>): void => {
-    if (isRunning) return;
+    // The second click of two may come before the button is drawn as disabled.
+    if (isBusy.current) return;
+    isBusy.current = true;
     setRunning(true);
     setProblem(null);
     work()
@@ -22,7 +25,10 @@ export function useAction(): Action {
         if (isLoggedOut(error)) session.value = null;
         setProblem(problemOf(error));
       })
-      .finally(() => setRunning(false));
+      .finally(() => {
+        isBusy.current = false;
+        setRunning(false);
+      });
   };
   return { problem, isRunning, run };
 }
