@@ -21,6 +21,7 @@ from tests.support.studio_jobs import (
     copy_without_a_clipboard,
     edit_the_graph,
     edit_the_template,
+    find_routes,
     follow_the_last_row,
     forbidden_timers,
     see_an_hour_pass,
@@ -400,6 +401,10 @@ def test_a_page_fits_is_accessible_and_logs_no_error(studio: StudioTab, path: st
     studio.wait("!document.body.innerText.includes('Loading…')")
     # The menu is the same everywhere.
     check_page(studio, FOUR_WINDOWS if path == "/" else TWO_WINDOWS)
+
+
+def test_the_api_reference_fits_and_finds_routes(studio: StudioTab) -> None:
+    find_routes(studio)
 
 
 def test_the_menu_stays_while_a_long_page_is_scrolled(studio: StudioTab) -> None:

@@ -232,3 +232,18 @@ def approve_a_sound(studio: StudioTab, account: Account) -> None:
     studio.click("Approve")
     studio.wait_text("approved")
     account.http.post(f"/api/v1/pipelines/{pipeline_id}/archive").raise_for_status()
+
+
+def find_routes(studio: StudioTab) -> None:
+    """Search the API reference in a narrow window."""
+    studio.open("/docs")
+    studio.wait("document.querySelectorAll('article').length > 0")
+    studio.show_as(width=390)
+    assert studio.run("document.documentElement.scrollWidth <= innerWidth")
+    shown = "[...document.querySelectorAll('#index li')].filter((it) => it.offsetParent !== null)"
+    studio.fill("Search routes", "rotate")
+    assert studio.run(f"{shown}.map((it) => it.innerText)[0]") == "organization"
+    studio.fill("Search routes", "no such route")
+    assert studio.run(f"{shown}.map((it) => it.innerText)") == ["No route has these words."]
+    assert studio.accessibility_problems() == []
+    studio.show_as()

@@ -67,7 +67,7 @@ function bodyOf(operation, shared) {
   const json = operation.requestBody?.content?.["application/json"];
   if (!json) return null;
   const box = make("section", {}, make("h4", {}, "Body"), fieldsOf(json.schema ?? {}, shared));
-  if (json.example) box.append(make("pre", {}, JSON.stringify(json.example, null, 2)));
+  if (json.example) box.append(make("pre", { tabindex: "0" }, JSON.stringify(json.example, null, 2)));
   return box;
 }
 
@@ -131,18 +131,29 @@ function draw(api) {
     const tag = each.operation.tags?.[0] ?? "other";
     byTag.set(tag, [...(byTag.get(tag) ?? []), each]);
   }
+  const groups = [];
   for (const [tag, operations] of byTag) {
     content.append(make("h2", {}, tag));
-    index.append(make("li", { class: "tag" }, tag));
+    const group = { title: make("li", { class: "tag" }, tag), items: [] };
+    groups.push(group);
+    index.append(group.title);
     for (const { path, method, operation } of operations) {
       content.append(articleOf(path, method, operation, shared));
       const link = make("a", { href: `#${operation.operationId ?? path}`, title: path }, operation.summary ?? path);
-      index.append(make("li", { "data-words": `${method} ${path} ${operation.summary ?? ""}`.toLowerCase() }, link));
+      const item = make("li", { "data-words": `${method} ${path} ${operation.summary ?? ""}`.toLowerCase() }, link);
+      group.items.push(item);
+      index.append(item);
     }
   }
+  const nothing = make("li", { hidden: "" }, "No route has these words.");
+  index.append(nothing);
   document.getElementById("search").addEventListener("input", (event) => {
     const wanted = event.target.value.toLowerCase();
-    for (const item of index.querySelectorAll("[data-words]")) item.hidden = !item.dataset.words.includes(wanted);
+    for (const { title, items } of groups) {
+      for (const item of items) item.hidden = !item.dataset.words.includes(wanted);
+      title.hidden = items.every((item) => item.hidden);
+    }
+    nothing.hidden = groups.some(({ title }) => !title.hidden);
   });
   document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
 }
