@@ -155,7 +155,13 @@ def test_a_link_that_does_not_work_shows_a_message(page: PlayerPage, tab: Browse
     page.attributes = {"src": page.address("nothing.mp4")}
     tab.open("about:blank")
     tab.open(page.address("page.html"))
-    wait(tab, f"{SHADOW}?.querySelector('.failure').innerText.includes('cannot be played')")
+    wait(tab, f"{SHADOW}?.querySelector('.failure').innerText.includes('could not be loaded')")
+    assert tab.run(f"{PLAYER}.ariaLabel") == "Video"
+    # Keys of a film without a length do nothing.
+    tab.run("addEventListener('error', ({message}) => { window.__thrown = message; })")
+    press(tab, "ArrowRight")
+    press(tab, "End")
+    assert tab.run("window.__thrown") is None
 
 
 def press(tab: BrowserTab, key: str) -> None:

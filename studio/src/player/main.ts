@@ -60,6 +60,7 @@ class FramekilnPlayer extends HTMLElement {
   connectedCallback(): void {
     if (!this.hasAttribute("tabindex")) this.tabIndex = 0;
     if (!this.hasAttribute("role")) this.setAttribute("role", "region");
+    if (!this.hasAttribute("label")) this.#apply("label", null);
     this.#isShown = true;
     for (const name of ATTRIBUTES) {
       if (this.hasAttribute(name)) this.#apply(name, this.getAttribute(name));
@@ -115,7 +116,9 @@ class FramekilnPlayer extends HTMLElement {
         if (isGone) return;
         const hls = new Hls();
         hls.on(Hls.Events.ERROR, (_, data) => {
-          if (data.fatal) this.#fail(data.details);
+          if (!data.fatal) return;
+          const isMedia = data.type === Hls.ErrorTypes.MEDIA_ERROR;
+          this.#fail(isMedia ? "this browser does not know its format" : "it could not be loaded");
         });
         hls.loadSource(new URL(address, location.href).href);
         hls.attachMedia(this.#video);
@@ -167,7 +170,9 @@ class FramekilnPlayer extends HTMLElement {
     for (const name of ["timeupdate", "durationchange", "seeked"]) {
       video.addEventListener(name, () => this.#showTime());
     }
-    video.addEventListener("error", () => this.#fail(video.error?.message || "it cannot be read"));
+    // Browsers do not tell the two from each other.
+    const unreadable = "it could not be loaded, or this browser does not know its format";
+    video.addEventListener("error", () => this.#fail(unreadable));
     video.addEventListener("click", () => this.#toggle());
     this.#seek.addEventListener("input", () => {
       video.currentTime = Number(this.#seek.value);
@@ -195,17 +200,23 @@ class FramekilnPlayer extends HTMLElement {
       m: () => (video.muted = !video.muted),
       c: () => this.#toggleCaptions(),
       f: () => this.#toggleFullScreen(),
-      ArrowLeft: () => (video.currentTime = Math.max(0, video.currentTime - STEP_S)),
-      ArrowRight: () => (video.currentTime = Math.min(video.duration, video.currentTime + STEP_S)),
+      ArrowLeft: () => this.#goTo(video.currentTime - STEP_S),
+      ArrowRight: () => this.#goTo(video.currentTime + STEP_S),
       ArrowUp: () => (video.volume = Math.min(1, video.volume + 0.1)),
       ArrowDown: () => (video.volume = Math.max(0, video.volume - 0.1)),
-      Home: () => (video.currentTime = 0),
-      End: () => (video.currentTime = video.duration),
+      Home: () => this.#goTo(0),
+      End: () => this.#goTo(video.duration),
     };
     const action = event.key === " " && !isButton ? actions["k"] : actions[event.key];
     if (action === undefined) return;
     event.preventDefault();
     action();
+  }
+
+  #goTo(seconds: number): void {
+    const { duration } = this.#video;
+    // It has none before it is loaded.
+    if (duration > 0) this.#video.currentTime = Math.max(0, Math.min(duration, seconds));
   }
 
   #toggle(): void {
