@@ -21,7 +21,7 @@ interface Properties<T> {
   activity: (value: T) => string | null;
   /** The address of the events that say how far that is. */
   progress: string;
-  deletion: { question: string; run: () => Promise<unknown>; isWaiting?: boolean };
+  deletion: { question: string; run: () => Promise<unknown> };
   /** The value is null until it is loaded. */
   actions?: (action: Action, value: T | null) => ComponentChildren;
   children: (value: T, isActive: boolean) => ComponentChildren;
@@ -52,7 +52,7 @@ export function Detail<T>(properties: Properties<T>): JSX.Element {
           <button
             type="button"
             class="danger"
-            disabled={loaded.value === null || action.isRunning || (deletion.isWaiting && isActive)}
+            disabled={loaded.value === null || action.isRunning}
             onClick={() => action.run(remove)}
           >
             Delete

@@ -102,7 +102,6 @@ function OneRender({ id }: { id: string }): JSX.Element {
       deletion={{
         question: "Delete this render and its output?",
         run: () => request("delete", "/api/v1/renders/{render_id}", { path }),
-        isWaiting: true,
       }}
       actions={({ isRunning, run }, render) =>
         isPage(render) && (
@@ -128,7 +127,7 @@ function OneRender({ id }: { id: string }): JSX.Element {
           <RenderFacts render={render} />
           {isFilm(render) && <Compare render={render} />}
           {render.source === "html" && <Source load={() => sourceOf(id)} />}
-          {render.source === "bundle" && (
+          {render.source === "bundle" && render.status !== "created" && (
             <Download from={`/api/v1/renders/${id}/source`} label="Download the source" />
           )}
         </>
