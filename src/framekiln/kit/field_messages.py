@@ -8,7 +8,6 @@ from typing import Final
 
 _MESSAGES: Final = {
     "missing": "is missing",
-    "extra_forbidden": "is not known here: leave it out",
     "union_tag_not_found": "has no type",
     "string_type": "must be a string",
     "int_type": "must be a whole number",
