@@ -113,6 +113,7 @@ REMEDIES: Final = {
         "Follow GET /api/v1/renders/{render_id}/progress until it is complete; if it failed, its"
         " error says why."
     ),
+    "render_of_video": "Delete the video with DELETE /v2/videos/{video_id}.",
     "review_conflict": "Nothing is left to decide: the task shows the decision.",
     "review_expired": "Start a new run: the task was not decided in time.",
     "review_not_pending": "Nothing is left to decide: the message says why.",

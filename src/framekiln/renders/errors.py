@@ -21,6 +21,12 @@ class RenderIsActive(Conflict):
     code = "render_is_active"
 
 
+class RenderOfVideo(Conflict):
+    """The render belongs to videos, which would be lost with it."""
+
+    code = "render_of_video"
+
+
 class RenderHasComposition(Conflict):
     """The render already has its composition, so it takes no upload."""
 

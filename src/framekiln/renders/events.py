@@ -10,7 +10,7 @@ from framekiln.db.condition import Condition
 from framekiln.db.pool import Connection
 from framekiln.kit.clock import iso
 from framekiln.kit.ids import ApiKeyId, OrganizationId
-from framekiln.renders.model import Render, RenderStatus
+from framekiln.renders.model import Render, RenderStatus, SourceKind
 from framekiln.renders.output import container_of
 from framekiln.webhooks.model import Event
 from framekiln.webhooks.outbox import Outbox
@@ -51,7 +51,8 @@ class RenderEvents:
             for listener in self._listeners:
                 await listener(connection, render)
         topic = _TOPICS.get(render.status)
-        if topic is not None:
+        # Nobody has asked for the render of a video, which has events of its own.
+        if topic is not None and render.request.source_kind is not SourceKind.LAYERS:
             event = Event(
                 organization_id=render.organization_id,
                 api_key_id=render.api_key_id,

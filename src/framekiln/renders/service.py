@@ -23,6 +23,7 @@ from framekiln.renders.errors import (
     RenderIsActive,
     RenderNotComplete,
     RenderNotFound,
+    RenderOfVideo,
 )
 from framekiln.renders.events import RenderEvents
 from framekiln.renders.jobs import film_job, redact_job
@@ -300,6 +301,8 @@ class Renders:
             current = await store.lock(connection, render_id)
             if current is None:
                 raise _no_render(render_id)
+            if current.request.source_kind is SourceKind.LAYERS:
+                raise RenderOfVideo(f"render {render_id} is that of a video: delete the video")
             if current.status.is_active:
                 raise RenderIsActive(
                     f"render {render_id} is {current.status}; it can be deleted when it has ended",

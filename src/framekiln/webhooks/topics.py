@@ -28,7 +28,11 @@ class Topic:
 
 
 _RENDERS = (
-    Topic("render.created", "a render was requested", samples.render("created")),
+    Topic(
+        "render.created",
+        "a render was requested; the render of a v2 video has no events",
+        samples.render("created"),
+    ),
     Topic(
         "render.pending", "its bundle has arrived; it waits for a worker", samples.render("pending")
     ),

@@ -20,6 +20,7 @@ from tests.support.clips import make_clip, make_still
 from tests.support.postgres import PostgresServer
 from tests.support.receiver import Receiver
 from tests.support.uploads import upload_file, wait_processed
+from tests.support.videos import create_video, plain_config, video_of
 from tests.support.webhooks import wait_for_requests
 
 pytestmark = pytest.mark.spec("6")
@@ -82,6 +83,18 @@ async def test_a_render_sends_an_event_for_each_state(app: AppHarness, receiver:
     assert info["md5"] == "that of the bundle"
     md5 = hashlib.md5(await app.output(info), usedforsecurity=False).hexdigest()
     assert [event["data"]["md5"] for event in events] == [None, None, None, md5]
+
+
+async def test_a_video_sends_its_own_events_and_none_of_its_render(
+    app: AppHarness, receiver: Receiver
+) -> None:
+    wait = await subscribe(app, receiver, "*", 2)
+    video_id = await create_video(app, plain_config(duration=0.1))
+    assert [event["topic"] for event in await wait()] == ["video.created", "video.encoded"]
+    render_id = (await video_of(app, video_id)).render.id
+    refused = await app.client.delete(f"/api/v1/renders/{render_id}")
+    assert (refused.status_code, refused.json()["error"]) == (409, "render_of_video")
+    assert (await app.client.get(f"/v2/videos/{video_id}/download")).status_code == 200
 
 
 async def test_the_event_of_a_failed_render_has_the_error(
