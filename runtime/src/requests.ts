@@ -1,11 +1,21 @@
 /**
- * Requests of scripts. Virtual time stands still until the last byte of an answer has come, but not
- * until the script has it: while the page loads, no time passes before that either. Otherwise it
- * would depend on the machine how many timers fire before a script sees its answer.
+ * Requests of scripts, and what other threads do for them. Virtual time stands still until the last
+ * byte of an answer has come, but not until the script has it: while the page loads, no time passes
+ * before that either. Otherwise it would depend on the machine how many timers fire before a script
+ * sees its answer, and whether frame 0 shows it.
  */
 
 const READERS = ["arrayBuffer", "blob", "bytes", "formData", "json", "text"] as const;
 type Reader = (this: Response) => Promise<unknown>;
+
+/** By the path of their owner. */
+const THREADED: Readonly<Record<string, string>> = {
+  "": "createImageBitmap",
+  WebAssembly: "compile compileStreaming instantiate instantiateStreaming",
+  "Blob.prototype": "arrayBuffer bytes text",
+  "SubtleCrypto.prototype": "digest sign verify encrypt decrypt importKey deriveBits deriveKey",
+};
+type Threaded = (this: unknown, ...args: unknown[]) => Promise<unknown>;
 
 /** A page that asks without end would never be ready; then time passes as it may. */
 const MAX_REQUESTS = 500;
@@ -19,9 +29,13 @@ export class Requests {
     this.trackFetch();
     this.trackReaders();
     this.trackXhr();
+    for (const [path, names] of Object.entries(THREADED))
+      this.trackThreaded(path, names.split(" "));
   }
 
   pending(): string[] {
+    // Who is done for once does not ask without end.
+    if (this.waiting.size === 0) this.count = 0;
     return this.count > MAX_REQUESTS ? [] : [...this.waiting.values()];
   }
 
@@ -33,7 +47,7 @@ export class Requests {
     const plain = globalThis.fetch.bind(globalThis);
     globalThis.fetch = (input, init) => {
       const url = input instanceof Request ? input.url : String(input);
-      return this.track(plain(input, init), url);
+      return this.track(plain(input, init), requestOf(url));
     };
   }
 
@@ -42,9 +56,9 @@ export class Requests {
     for (const name of READERS) {
       const plain = prototype[name];
       if (plain === undefined) continue;
-      const track = <T>(read: Promise<T>, url: string): Promise<T> => this.track(read, url);
+      const track = <T>(read: Promise<T>, name: string): Promise<T> => this.track(read, name);
       prototype[name] = function tracked(this: Response): Promise<unknown> {
-        return track(plain.call(this), this.url);
+        return track(plain.call(this), requestOf(this.url));
       };
     }
   }
@@ -66,9 +80,25 @@ export class Requests {
     };
   }
 
+  private trackThreaded(path: string, names: readonly string[]): void {
+    const steps = path === "" ? [] : path.split(".");
+    const owner = steps.reduce<unknown>(
+      (at, step) => (at as Record<string, unknown> | undefined)?.[step],
+      globalThis,
+    ) as Record<string, Threaded | undefined> | undefined;
+    const track = (work: Promise<unknown>, name: string) => this.track(work, name);
+    for (const name of names) {
+      const plain = owner?.[name];
+      if (owner === undefined || plain === undefined) continue;
+      owner[name] = function tracked(this: unknown, ...args: unknown[]): Promise<unknown> {
+        return track(plain.apply(this, args), name);
+      };
+    }
+  }
+
   /** Return the same promise, so that those who wait for it go on right after it is removed here. */
-  track<T>(work: Promise<T>, url: string): Promise<T> {
-    const forget = this.begin(work, `fetch ${url.slice(0, 120)}`);
+  private track<T>(work: Promise<T>, name: string): Promise<T> {
+    const forget = this.begin(work, name);
     work.then(forget, forget);
     return work;
   }
@@ -78,4 +108,8 @@ export class Requests {
     this.waiting.set(work, name);
     return () => void this.waiting.delete(work);
   }
+}
+
+function requestOf(url: string): string {
+  return `fetch ${url.slice(0, 120)}`;
 }

@@ -24,9 +24,6 @@ Math.random = seededRandom(SEED);
 
 const requests = new Requests();
 requests.install();
-const decode = createImageBitmap.bind(globalThis) as (...args: unknown[]) => Promise<ImageBitmap>;
-globalThis.createImageBitmap = ((...args: unknown[]) =>
-  requests.track(decode(...args), "createImageBitmap")) as typeof createImageBitmap;
 
 const post = globalThis.postMessage.bind(globalThis) as (message: unknown) => void;
 
