@@ -60,6 +60,11 @@ def test_the_examples_of_the_guide_work(
     assert card[0].rgb[-5, -5].argmax() == 2
     assert len(decode_frames(tmp_path / "ada.mp4")) == 10
     assert "ready 1.0" in lines
+    assert [line.split()[:3] for line in lines if line.startswith(("1 Ada", "2 Grace"))] == [
+        ["1", "Ada", "ready"],
+        ["2", "Grace", "ready"],
+    ]
+    assert (tmp_path / "videos.zip").stat().st_size > 0
     assert "with asyncio: ready film.mp4" in lines
     assert "succeeded {'facts': 'succeeded', 'check': 'succeeded', 'out': 'succeeded'}" in lines
     assert any(line.startswith(f"{account.url}/") and ".m3u8" in line for line in lines)
