@@ -56,7 +56,7 @@ class ColourProfile:
         return converted
 
     def _changes_colours(self) -> bool:
-        levels = 51 * np.stack(np.indices((6, 6, 6)), axis=-1).reshape(6, 36, 3)
+        levels = 51 * np.moveaxis(np.indices((6, 6, 6)).reshape(3, 6, 36), 0, 2)
         sample = Image.fromarray(levels.astype(np.uint8)).convert(self._mode)
         before = np.asarray(sample.convert("RGB"), np.int16)
         after = np.asarray(self._convert(sample), np.int16)
