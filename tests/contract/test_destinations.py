@@ -278,7 +278,7 @@ async def test_credentials_are_encrypted_and_deleted_after_the_copy(
         ({"endpoint": "http://bucket.example"}, "destinations.0"),
         ({"endpoint": "not a url"}, "destinations.0.endpoint"),
         ({"key": "made/{name}.mp4"}, "destinations.0.key"),
-        ({"key": "made/{{ id }}.mp4"}, "destinations.0.key"),
+        ({"key": "made/{{id}}.mp4"}, "destinations.0.key"),
     ],
 )
 async def test_a_wrong_destination_is_refused_before_anything_is_made(

@@ -41,13 +41,14 @@ from framekiln.videos.templates.service import WriteWithTemplate
 
 
 def _without_other_placeholders(text: str) -> str:
-    other = next((each for each in _PLACEHOLDER.findall(text) if each != ID_PLACEHOLDER), None)
-    if other is not None:
-        raise ValueError(f"{other} is not filled in: only {ID_PLACEHOLDER} is, with the id")
+    rest = text.replace(ID_PLACEHOLDER, "")
+    if "{" in rest or "}" in rest:
+        raise ValueError(
+            f"must have no braces but those of {ID_PLACEHOLDER}: nothing else is filled in"
+        )
     return text
 
 
-_PLACEHOLDER: Final = re.compile(r"\{+[^{}]*\}+")
 Name = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9._-]+$")]
 Key = Annotated[
     str,

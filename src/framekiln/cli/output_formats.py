@@ -41,7 +41,7 @@ def page_format_of(output: Path) -> str:
     if found not in (PAGE_FILM, *STILLS):
         raise UnknownFormat(
             f"--output {output}: the service makes .{PAGE_FILM} films and stills of pages;"
-            f" for .{found} use framekiln render, or framekiln videos create with an html layer"
+            f" framekiln render makes .{found}"
         )
     return found
 

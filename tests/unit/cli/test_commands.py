@@ -145,7 +145,7 @@ def test_an_unknown_shell_is_refused() -> None:
         (("videos", "create", "-", "-o", "film.avi"), "the name must end in .mp4"),
         (("videos", "create", "page.html"), "framekiln renders create renders pages"),
         (("renders", "create", "config.json"), "framekiln videos create makes videos"),
-        (("renders", "create", "-", "-o", "film.webm"), "for .webm use framekiln render"),
+        (("renders", "create", "-", "-o", "film.webm"), "framekiln render makes .webm"),
         (("renders", "create", "-", "-o", "film.mp4", "--at", "1s"), "--at works only for stills"),
         (("renders", "create", "-", "-o", "a.jpg", "--transparent"), "only for stills: .png"),
         (("bulks", "create", "t", "people.csv", "-o", "film.mp4"), "must end in .zip"),
