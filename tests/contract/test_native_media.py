@@ -19,9 +19,9 @@ def scripted(script: str, html: str = VIDEO) -> str:
 def logged(script: str, *names: str) -> str:
     """A page that writes down when each event of its video comes, and where the video stands."""
     return scripted(
-        f"""const seen = []
+        f"""const seen = [], nowMs = () => Math.round(performance.now() * 1000) / 1000
         for (const name of {list(names)})
-          v.addEventListener(name, () => seen.push([name, performance.now(), v.currentTime]))
+          v.addEventListener(name, () => seen.push([name, nowMs(), v.currentTime]))
         {script}"""
     )
 
