@@ -94,7 +94,7 @@ async def test_the_reference_loads_nothing_from_other_hosts(app: AppHarness) -> 
     assert page.headers["content-type"].startswith("text/html")
     assert "default-src 'none'" in page.headers["content-security-policy"]
     linked = re.findall(r'(?:src|href)="([^"]+)"', page.text)
-    assert {"/docs/reference.css", "/docs/reference.js", "/openapi.json"} == set(linked)
+    assert {"/", "/docs/reference.css", "/docs/reference.js", "/openapi.json"} == set(linked)
     for name in ("reference.css", "reference.js"):
         part = await app.client.get(f"/docs/{name}")
         assert part.status_code == 200

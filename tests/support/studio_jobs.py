@@ -156,7 +156,7 @@ def check_menu_stays(studio: StudioTab) -> None:
 
 
 def change_the_options(studio: StudioTab) -> None:
-    """Fill an option and empty it again, which leaves them open, and type data."""
+    """Fill an option and empty it again, which leaves them open; start again with data."""
     studio.click("Size, rate, length and data")
     kept = """Object.values(localStorage).includes('{"width":64}')"""
     studio.fill("Width", "64")
@@ -165,6 +165,8 @@ def change_the_options(studio: StudioTab) -> None:
     studio.wait(f"!{kept}")
     assert studio.run("document.querySelector('details').open")
     studio.fill("Data (JSON)", '{"a": 1}')
+    studio.click("Start again")
+    studio.wait("__labelled('Data (JSON)').value === ''")
 
 
 def see_an_hour_pass(studio: StudioTab, row: str) -> None:
@@ -204,6 +206,17 @@ def follow_the_last_row(studio: StudioTab, account: Account) -> None:
     studio.go("/studio/renders")
     studio.go("/studio/files")
     studio.wait_text("last.png: uploaded")
+
+
+def delete_without_a_bundle(studio: StudioTab, account: Account) -> None:
+    """Delete a render that waits for a bundle: nothing works on it."""
+    render = account.http.post("/api/v1/renders", json={}).json()
+    studio.open(f"/studio/renders/{render['id']}")
+    studio.wait_text("created: 0 %")
+    studio.run("window.confirm = () => true")
+    studio.click("Delete")
+    studio.wait("location.pathname === '/studio/renders'")
+    assert account.http.get(f"/api/v1/renders/{render['id']}").status_code == 404
 
 
 def copy_without_a_clipboard(studio: StudioTab, text: str) -> None:

@@ -1,7 +1,7 @@
 /** What was typed and not yet sent; it survives a reload of the page. */
 
 import type { RefObject } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 const PREFIX = "framekiln.draft.";
 const PAUSE_MS = 300;
@@ -43,7 +43,8 @@ export function useDraft(
 export function useFormDraft(name: string): RefObject<HTMLFormElement | null> {
   const key = `${PREFIX}${name}.form`;
   const form = useRef<HTMLFormElement>(null);
-  useEffect(() => {
+  // Before the form is painted: who types at once must not be faster.
+  useLayoutEffect(() => {
     const element = form.current;
     if (element === null) return undefined;
     const inputs = [...element.elements].filter(
