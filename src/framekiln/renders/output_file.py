@@ -23,19 +23,19 @@ class OutputFacts:
 
 
 @dataclass(frozen=True)
-class StoredOutput(OutputFacts):
+class OutputBlob(OutputFacts):
     """An output under its key, which a row still has to name."""
 
     key: TrackedKey
 
 
-async def store_output(render: Render, path: Path, new_blobs: NewBlobs) -> StoredOutput:
+async def store_output(render: Render, path: Path, new_blobs: NewBlobs) -> OutputBlob:
     """Store the output of a render under a new key."""
     facts = await read_output_facts(path)
     new = output_key(render)
     [key] = await retry_while_database_down(lambda: new_blobs.register(new))
     await new_blobs.blobs.put_file(key, path)
-    return StoredOutput(facts.byte_size, facts.md5, key)
+    return OutputBlob(facts.byte_size, facts.md5, key)
 
 
 async def read_output_facts(path: Path) -> OutputFacts:
