@@ -95,7 +95,6 @@ BUSY = {
         "port1.onmessage = () => port2.postMessage(0); port2.postMessage(0)",
         "frame",
     ),
-    "in a worker": ("new Worker(URL.createObjectURL(new Blob(['while (true) {}'])))", "frame"),
 }
 
 
@@ -110,6 +109,15 @@ def test_an_endless_loop_in_a_page_fails_the_film(
             assert where in raised.value.message
             assert f"busy for over {limit_s:g} s" in raised.value.message
             assert raised.value.code == "page_blocked"
+
+
+def test_an_endless_loop_in_a_worker_fails_the_film(harness: BrowserHarness) -> None:
+    body = "<script>new Worker(URL.createObjectURL(new Blob(['while (true) {}'])))</script>"
+    for attempt in increasing_limits(AssertionError):
+        with attempt as limit_s:
+            with pytest.raises((PageNeverSettled, PageBlocked)) as raised:
+                harness.film_within(limit_s, body)
+            assert "a worker" in raised.value.message or "loop" in raised.value.message
 
 
 def test_an_endless_loop_in_an_iframe_fails_the_film(harness: BrowserHarness) -> None:
