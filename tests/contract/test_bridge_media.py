@@ -91,10 +91,10 @@ async def transcribe(app: AppHarness, file_id: str, *words: Word) -> None:
     ask = TranscriptionRequest(FileId(UUID(file_id)))
     transcription, _ = await app.services.transcripts.start(caller, ask)
     work = app.services.transcript_worker
-    sound = await work.take_audio(transcription.id)
+    sound = await work.take_audio(transcription.id, attempt=1)
     assert sound is not None
     assert await work.save_audio(sound, PreparedAudio("org/x/samples", 5000, "en"))
-    taken = await work.take_slice(transcription.id, 0)
+    taken = await work.take_slice(transcription.id, 0, attempt=1)
     assert taken is not None
     text = " ".join(word.text for word in words)
     said = Transcript("en", (TranscriptSegment(words[0].start_ms, words[-1].end_ms, text, words),))

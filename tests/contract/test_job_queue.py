@@ -20,6 +20,7 @@ from framekiln.jobs.model import (
 )
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.errors import CompositionFailed, RemoteFailed
+from framekiln.storage.errors import StorageUnavailable
 from tests.support.jobs import (
     FAST_TIMING,
     BlockingHandler,
@@ -268,10 +269,30 @@ class TestRetries:
         with pytest.raises(DatabaseUnavailable, match="not available for"):
             await failures.retry_while_database_down(nowhere.connection().__aenter__)
 
-    def test_a_database_that_is_away_is_never_the_last_try(self) -> None:
+    def test_an_outage_is_waited_for_up_to_a_day(self) -> None:
         """A job that was taken over twice has had three tries, and did nothing wrong."""
-        assert RetryPolicy().delay_s(DatabaseUnavailable("away"), 3) == 4
-        assert RetryPolicy().delay_s(DatabaseUnavailable("away"), 30) == 60
+        for outage in (DatabaseUnavailable("away"), StorageUnavailable("away")):
+            delays_s = [RetryPolicy().delay_s(outage, 3, returns=n) for n in (0, 2, 30, 1499, 1500)]
+            assert delays_s == [4, 16, 60, 60, None]
+
+    async def test_an_outage_of_the_bucket_costs_no_attempt(
+        self, queue: JobQueue, database: Database
+    ) -> None:
+        """Eleven seconds of it failed every film and upload that was in progress."""
+        errors = [*(StorageUnavailable("away") for _ in range(5)), RemoteFailed("later")]
+        runs = RecordingHandler()
+
+        async def fail(context: JobContext) -> None:
+            await runs(context)
+            if errors:
+                raise errors.pop(0)
+
+        await defer(queue, database, job(n=1))
+        async with running_worker(queue, note=fail):
+            await wait_until(is_empty(queue))
+        assert [run.attempt for run in runs.runs] == [1, 1, 1, 1, 1, 1, 2]
+        assert [run.was_returned for run in runs.runs] == [False, *[True] * 5, False]
+        assert {str(run.args) for run in runs.runs} == {"{'n': 1}"}
 
 
 class TestCancellation:
@@ -317,4 +338,4 @@ class TestCancellation:
         assert (record.status, record.attempts, first.cancelled) == (JobStatus.TODO, 1, 1)
         async with running_worker(queue, note=second):
             await wait_until(is_empty(queue))
-        assert [run.attempt for run in second.runs] == [2]
+        assert [(run.attempt, run.was_returned) for run in second.runs] == [(1, True)]

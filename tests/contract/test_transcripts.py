@@ -19,7 +19,7 @@ from framekiln.webhooks.model import NewSubscription, Subscription
 from framekiln.webhooks.topics import TOPICS
 from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip
-from tests.support.jobs import wait_until
+from tests.support.jobs import end_attempts, wait_until
 from tests.support.killed_workers import kill_worker_with_job
 from tests.support.speech_clips import normal_words, read_clip, score
 from tests.support.transcriptions import (
@@ -186,15 +186,15 @@ async def test_webhooks_report_each_state(app: AppHarness, silence: SilentFile) 
 async def test_only_the_last_worker_may_write(app: AppHarness, silence: SilentFile) -> None:
     made = await started(app, silence.file_id, language="fr")
     work = app.services.transcript_worker
-    first, second = await work.take_audio(made.id), await work.take_audio(made.id)
+    first, second = [await work.take_audio(made.id, attempt=attempt) for attempt in (1, 2)]
     assert first is not None
     assert second is not None
     sound = PreparedAudio("org/x/samples", 44_001, "fr")
     assert not await work.save_audio(first, sound)
     assert await work.save_audio(second, sound)
     assert not await work.save_audio(second, sound)
-    assert await work.take_audio(made.id) is None
-    older, newer = await work.take_slice(made.id, 1), await work.take_slice(made.id, 1)
+    assert await work.take_audio(made.id, attempt=1) is None
+    older, newer = [await work.take_slice(made.id, 1, attempt=attempt) for attempt in (1, 2)]
     assert older is not None
     assert newer is not None
     assert not await work.finish_slice(older, blob_key="org/x/older")
@@ -202,8 +202,8 @@ async def test_only_the_last_worker_may_write(app: AppHarness, silence: SilentFi
     # Whoever did not hear that it was recorded says it again, and must not delete its blob.
     assert await work.finish_slice(newer, blob_key="org/x/newer")
     assert not await work.finish_slice(older, blob_key="org/x/older")
-    assert await work.take_slice(made.id, 1) is None
-    assert await work.take_slice(made.id, 3) is None
+    assert await work.take_slice(made.id, 1, attempt=1) is None
+    assert await work.take_slice(made.id, 3, attempt=1) is None
     heard = await work.finished_slices(made.id)
     assert heard is not None
     assert heard[1] == ["org/x/newer"]
@@ -222,8 +222,7 @@ async def test_a_transcription_that_kills_workers_fails(
     app: AppHarness, silence: SilentFile
 ) -> None:
     made = await started(app, silence.file_id, language="it")
-    for _ in range(MAX_TAKES):
-        await app.services.transcript_worker.take_audio(made.id)
+    await end_attempts(app.services.database, MAX_TAKES)
     async with running_transcription_worker(app.services):
         found = await wait_ended(app, str(made.id))
     assert found["error"]["code"] == "transcription_kills_workers"
@@ -234,12 +233,12 @@ async def test_deleting_the_file_deletes_its_transcription(app: AppHarness, tmp_
     async with running_transcription_worker(app.services):
         file = await ready_file(app, path.read_bytes())
     made = await started(app, FileId(UUID(file["id"])))
-    taken = await app.services.transcript_worker.take_audio(made.id)
+    taken = await app.services.transcript_worker.take_audio(made.id, attempt=1)
     assert taken is not None
     assert (await app.client.delete(f"{FILES}/{file['id']}")).status_code == 200
     sound = PreparedAudio("org/x/samples", 1000, None)
     assert not await app.services.transcript_worker.save_audio(taken, sound)
-    assert await app.services.transcript_worker.take_slice(made.id, 0) is None
+    assert await app.services.transcript_worker.take_slice(made.id, 0, attempt=1) is None
     stream = await app.get_in_parts(f"{TRANSCRIPTIONS}/{made.id}/progress")
     assert (stream.status, stream.parts[0][:12]) == (404, b"event: error")
     async with running_transcription_worker(app.services):
@@ -254,8 +253,8 @@ async def test_deleting_the_file_deletes_its_transcription(app: AppHarness, tmp_
 
 async def test_an_unknown_transcription_is_ignored(app: AppHarness) -> None:
     unknown = TranscriptionId(UUID(int=7))
-    assert await app.services.transcript_worker.take_audio(unknown) is None
-    assert await app.services.transcript_worker.take_slice(unknown, 0) is None
+    assert await app.services.transcript_worker.take_audio(unknown, attempt=1) is None
+    assert await app.services.transcript_worker.take_slice(unknown, 0, attempt=1) is None
     assert await app.services.transcript_worker.finished_slices(unknown) is None
 
 

@@ -188,3 +188,9 @@ def is_failed(queue: JobQueue) -> Callable[[], Awaitable[bool]]:
         return [record.status for record in await queue.list_jobs()] == [JobStatus.FAILED]
 
     return answer
+
+
+async def end_attempts(database: Database, count: int) -> None:
+    """Count attempts for every waiting job, as if their workers had died."""
+    async with database.connection() as connection:
+        await connection.execute("UPDATE procrastinate_jobs SET attempts = %s", (count,))

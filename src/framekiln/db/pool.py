@@ -19,7 +19,7 @@ from psycopg_pool import AsyncConnectionPool
 from pydantic_core import from_json
 
 from framekiln.db.conninfo import complete_conninfo
-from framekiln.kit.errors import Unavailable
+from framekiln.kit.errors import Outage
 
 Connection = psycopg.AsyncConnection[DictRow]
 
@@ -35,7 +35,7 @@ RECONNECT_TIMEOUT_S = 3.0
 _ASKED_AGAIN_AFTER_S = 1.0
 
 
-class DatabaseUnavailable(Unavailable):
+class DatabaseUnavailable(Outage):
     """PostgreSQL does not respond, or the connection was lost."""
 
     code = "database_unavailable"

@@ -104,7 +104,7 @@ class PrepareVideo(ABC):
         file_id = FileId(UUID(job.args["file_id"]))
         owner = OrganizationId(UUID(job.args["organization_id"]))
         async with fail_on_last_attempt(job, partial(self._fail, owner, file_id)):
-            taken = await self.worker.take(file_id)
+            taken = await self.worker.take(file_id, attempt=job.attempt)
             if taken is not None:
                 await self._prepare(taken)
 

@@ -39,8 +39,8 @@ class FileWorker:
         self._events = events
         self._clock = clock
 
-    async def take(self, file_id: FileId) -> TakenFile | None:
-        """Take a file for this worker; None when there is nothing to do.
+    async def take(self, file_id: FileId, *, attempt: int) -> TakenFile | None:
+        """Take a file for this attempt of a job; None when there is nothing to do.
 
         Raises when the file must not be tried again.
         """
@@ -51,7 +51,7 @@ class FileWorker:
         taken = TakenFile(*found)
         if taken.file.has_expired(self._clock.now()):
             raise FileExpired("the file expired before it was processed")
-        if taken.fence > MAX_TAKES:
+        if attempt > MAX_TAKES:
             raise FileKillsWorkers(f"{MAX_TAKES} workers died while they processed the file")
         return taken
 

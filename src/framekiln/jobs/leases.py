@@ -8,8 +8,9 @@ finish it.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, LiteralString, TypeVar
+from typing import Any, Final, LiteralString, TypeVar, cast
 
 import psycopg
 import structlog
@@ -51,6 +52,13 @@ WITH mine AS (
 )
 SELECT id, procrastinate_retry_job_v2(id, %(retry_at)s::timestamptz, NULL, NULL, NULL) FROM mine
 """
+# Beside the arguments, so that it needs no column in Procrastinate's table.
+RETURNED: Final = "returned"
+NOTE_RETURN: LiteralString = """
+UPDATE procrastinate_jobs SET args = args || %(returned)s
+WHERE id = %(job_id)s AND status = 'doing'
+  AND worker_id = %(worker_id)s AND attempts = %(attempts)s
+"""
 # An upsert: the sweep deletes the row of a worker that it considers dead.
 BEAT: LiteralString = """
 INSERT INTO procrastinate_workers (id, last_heartbeat) OVERRIDING SYSTEM VALUE
@@ -61,6 +69,24 @@ ON CONFLICT (id) DO UPDATE SET last_heartbeat = now()
 T = TypeVar("T")
 
 log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Returns:
+    """The attempts of a job that are not counted against it."""
+
+    count: int = 0
+    last: int = 0
+    """How many attempts there were with the last of them."""
+
+    def with_one_more(self, attempts_before: int) -> "Returns":
+        """Return them with the current attempt, which has `attempts_before`."""
+        return Returns(self.count + 1, attempts_before + 1)
+
+
+def returns_of(job: Job) -> Returns:
+    """Return the returned attempts of a job that a `LeaseManager` has fetched."""
+    return Returns(**cast("dict[str, int]", job.task_kwargs[RETURNED]))
 
 
 class LeaseManager(JobManager):
@@ -78,7 +104,12 @@ class LeaseManager(JobManager):
         self._unreserved_slots = unreserved_slots
         # Attempts that were started and not yet recorded, as (job id, attempts before it).
         self._running: set[tuple[int, int]] = set()
+        self._returning: set[tuple[int, int]] = set()
         self._is_stopping = False
+
+    def note_return(self, job: Job) -> None:
+        """Do not count the attempt that is about to be retried against the job."""
+        self._returning.add(_attempt_of(job))
 
     def stop_waiting(self) -> None:
         """Do not wait for the database any more: the process is about to end."""
@@ -130,6 +161,7 @@ class LeaseManager(JobManager):
     ) -> None:
         """Return the job to its queue, at once if `retry_at` is None."""
         try:
+            await self._record_return(job)
             await self._end(job, RETRY, retry_at=retry_at)
         except psycopg.errors.UniqueViolation:
             # A job with the same dedupe key was queued meanwhile and does this work.
@@ -148,12 +180,30 @@ class LeaseManager(JobManager):
 
     def _track(self, job: Job) -> Job:
         self._running.add(_attempt_of(job))
+        args = dict(job.task_kwargs)
+        returned = args.pop(RETURNED, {})
         # Wrapped, because they become keyword arguments, and a name like "self" would clash.
-        return job.evolve(task_kwargs={"args": job.task_kwargs})
+        return job.evolve(task_kwargs={"args": args, RETURNED: returned})
 
     async def _find_unknown(self, worker_id: int) -> Job | None:
         jobs = await self.list_jobs_async(worker_id=worker_id, status=Status.DOING.value)
         return next((job for job in jobs if _attempt_of(job) not in self._running), None)
+
+    async def _record_return(self, job: Job) -> None:
+        """Record it in a statement of its own: repeating it, or dying after it, does no harm."""
+        if _attempt_of(job) not in self._returning:
+            return
+        self._returning.discard(_attempt_of(job))
+        returns = returns_of(job).with_one_more(job.attempts)
+        await self._retry_while_failing(
+            lambda: self.connector.execute_query_async(
+                NOTE_RETURN,
+                job_id=job.id,
+                worker_id=job.worker_id,
+                attempts=job.attempts,
+                returned={RETURNED: asdict(returns)},
+            )
+        )
 
     async def _end(self, job: Job, query: LiteralString, **arguments: Any) -> None:
         rows = await self._retry_while_failing(

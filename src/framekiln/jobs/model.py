@@ -1,13 +1,13 @@
 """Types of the job queue: new jobs, the context of a handler, records for operators."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from framekiln.db.pool import DatabaseUnavailable
-from framekiln.kit.errors import Conflict, FramekilnError, InvalidInput, NotFound
+from framekiln.kit.errors import Conflict, FramekilnError, InvalidInput, NotFound, Outage
 
 STALLED_AFTER_S = 20.0
 """A worker without a heartbeat for this long counts as dead; by default it missed four."""
@@ -69,31 +69,48 @@ class RetryPolicy:
     max_attempts: int = 3
     first_delay_s: float = 1.0
     max_delay_s: float = 60.0
+    max_returns: int = 1500
+    """So an outage may last a day."""
 
-    def delay_s(self, error: BaseException, attempt: int) -> float | None:
+    def delay_s(self, error: BaseException, attempt: int, *, returns: int = 0) -> float | None:
         """Return the delay before the next attempt, or None if there is none."""
         if isinstance(error, FramekilnError) and not error.retryable:
             return None
-        # An outage of the database is not the fault of the job, so it costs no attempt.
-        if attempt >= self.max_attempts and not isinstance(error, DatabaseUnavailable):
+        is_last = returns >= self.max_returns if is_return(error) else attempt >= self.max_attempts
+        if is_last:
             return None
         # The exponent is capped: 2**1024 overflows a float.
-        return float(min(self.max_delay_s, self.first_delay_s * 2 ** min(attempt - 1, 60)))
+        exponent = min(attempt + returns - 1, 60)
+        return float(min(self.max_delay_s, self.first_delay_s * 2**exponent))
+
+
+def is_return(error: BaseException) -> bool:
+    """Whether the error is not the fault of the job, and costs it no attempt.
+
+    A server that the service needs is away, or the worker stops.
+    """
+    return isinstance(error, Outage | asyncio.CancelledError)
 
 
 @dataclass(frozen=True)
 class JobContext:
-    """The argument of a handler. `attempt` starts at 1; each retry or take-over adds one."""
+    """The argument of a handler. `attempt` starts at 1; each retry or take-over adds one.
+
+    An attempt that was returned (`is_return`) is not counted in `attempt`, but in `returns`.
+    """
 
     job_id: int
     kind: str
     args: Mapping[str, Any]
     attempt: int
+    returns: int = 0
+    was_returned: bool = False
+    """Whether the attempt before this one was returned, so that it ended in order."""
     retries: RetryPolicy = field(default_factory=RetryPolicy, compare=False)
 
     def will_retry(self, error: BaseException) -> bool:
         """Whether the job runs again if its handler raises this error."""
-        return self.retries.delay_s(error, self.attempt) is not None
+        return self.retries.delay_s(error, self.attempt, returns=self.returns) is not None
 
 
 Handler = Callable[[JobContext], Awaitable[None]]

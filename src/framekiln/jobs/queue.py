@@ -74,6 +74,13 @@ ORDER BY id DESC LIMIT %(limit)s
 """
 # Others wait in vain if they have no running job, or at least two fewer than this organization.
 # With a difference of one, both would only change places.
+IS_WAITING = """
+SELECT EXISTS (
+    SELECT FROM procrastinate_jobs
+    WHERE status = 'todo' AND queue_name = %(queue)s AND owner = %(owner)s
+      AND task_name = %(kind)s AND priority = %(priority)s AND args @> %(args)s
+) AS found
+"""
 SHOULD_YIELD = """
 SELECT EXISTS (
     SELECT FROM job_waiting_owners(ARRAY[%(queue)s], %(limits)s) AS other
@@ -121,6 +128,18 @@ class JobQueue:
             is_plain = job.dedupe_key is None
             ids.append(next(plain_ids) if is_plain else await _insert_unique(connection, job))
         return ids
+
+    async def is_waiting(self, connection: Connection, job: NewJob) -> bool:
+        """Whether an equal job of an organization waits; it may have further arguments."""
+        filters = {
+            "queue": job.queue,
+            "owner": job.args["organization_id"],
+            "kind": job.kind,
+            "priority": job.priority,
+            "args": Jsonb(dict(job.args)),
+        }
+        row = await (await connection.execute(IS_WAITING, filters)).fetchone()
+        return row is not None and bool(row["found"])
 
     async def cancel(self, job_id: int, *, connection: Connection | None = None) -> bool:
         """Remove a waiting job, or cancel the handler of a running one; False when there is none.

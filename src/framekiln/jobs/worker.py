@@ -22,7 +22,7 @@ from psycopg.types.json import Jsonb
 
 from framekiln.db.notify import listen
 from framekiln.db.pool import Database, DatabaseUnavailable
-from framekiln.jobs.leases import LeaseManager
+from framekiln.jobs.leases import LeaseManager, returns_of
 from framekiln.jobs.model import (
     STALLED_AFTER_S,
     Handler,
@@ -31,6 +31,7 @@ from framekiln.jobs.model import (
     RunningLimit,
     WorkerPool,
     WorkerTiming,
+    is_return,
 )
 from framekiln.kit.clock import SystemClock
 from framekiln.kit.errors import FramekilnError
@@ -176,7 +177,7 @@ async def _run_pool(
     app = App(connector=connector)
     app.job_manager = leases
     for kind, handler in handlers.items():
-        _register(app, kind, handler=handler, retries=timing.retries)
+        _register(app, kind, handler=handler, retries=_Retries(timing.retries, leases))
     running = asyncio.create_task(
         app.run_worker_async(
             queues=list(pool.queues),
@@ -208,17 +209,25 @@ async def _until_cancelled(running: asyncio.Task[None], leases: LeaseManager) ->
         raise
 
 
-def _register(app: App, kind: str, *, handler: Handler, retries: RetryPolicy) -> None:
-    async def run(running: RunningJob, args: Mapping[str, Any]) -> None:
-        job_id = running.job.id
+def _register(app: App, kind: str, *, handler: Handler, retries: "_Retries") -> None:
+    async def run(running: RunningJob, /, args: Mapping[str, Any], **_: object) -> None:
+        job_id, attempts, returns = running.job.id, running.job.attempts, returns_of(running.job)
         assert job_id is not None
-        job = JobContext(job_id, kind, args, attempt=running.job.attempts + 1, retries=retries)
+        job = JobContext(
+            job_id,
+            kind,
+            args,
+            attempt=attempts + 1 - returns.count,
+            returns=returns.count,
+            was_returned=returns.count > 0 and returns.last == attempts,
+            retries=retries.policy,
+        )
         with structlog.contextvars.bound_contextvars(
             job_id=job.job_id, job_kind=job.kind, attempt=job.attempt
         ):
             await _run_handler(handler, job, running)
 
-    app.task(name=kind, pass_context=True, retry=_Retries(retries))(run)
+    app.task(name=kind, pass_context=True, retry=retries)(run)
 
 
 async def _run_handler(handler: Handler, job: JobContext, running: RunningJob) -> None:
@@ -245,15 +254,21 @@ async def _run_handler(handler: Handler, job: JobContext, running: RunningJob) -
 class _Retries(BaseRetryStrategy):
     """Adapts our retry policy to Procrastinate."""
 
-    def __init__(self, policy: RetryPolicy) -> None:
-        self._policy = policy
+    def __init__(self, policy: RetryPolicy, leases: LeaseManager) -> None:
+        self.policy = policy
+        self._leases = leases
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
         if isinstance(exception, asyncio.CancelledError):
             # Only a worker that stops gets here: the job is queued again at once.
+            self._leases.note_return(job)
             return RetryDecision()
-        delay_s = self._policy.delay_s(exception, job.attempts + 1)
+        returns = returns_of(job).count
+        attempt = job.attempts + 1 - returns
+        delay_s = self.policy.delay_s(exception, attempt, returns=returns)
         if delay_s is None:
             log.warning("job.failed", job_id=job.id, job_kind=job.task_name)
             return None
+        if is_return(exception):
+            self._leases.note_return(job)
         return RetryDecision(retry_at=SystemClock().now() + timedelta(seconds=delay_s))

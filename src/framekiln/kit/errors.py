@@ -13,6 +13,7 @@
     ├── RemoteFailed        another server failed, or its media is broken
     ├── CompositionFailed   the caller's page or media cannot be rendered
     └── Unavailable         the service cannot do it now; a retry may help
+        └── Outage          a server that the service itself needs is away
 
 `code` is sent to callers, `blame` says whose fault it is, `retryable` whether the same
 request may succeed later. Only `api/errors.py` knows their HTTP form.
@@ -129,6 +130,10 @@ class Unavailable(FramekilnError):
 
     code = "unavailable"
     retryable = True
+
+
+class Outage(Unavailable):
+    """A server that the service itself needs is away, so it costs a job no attempt."""
 
 
 def reason_of(error: Exception) -> str:

@@ -22,7 +22,9 @@ async def run_first_job(worker: RenderWorker, job: JobContext, make: Make) -> No
     """Start the render of a job, or continue it, and make it, unless nothing is left to do."""
 
     async def start(render_id: RenderId) -> Render | None:
-        return await worker.start(render_id, job_id=job.job_id, attempt=job.attempt)
+        return await worker.start(
+            render_id, job_id=job.job_id, attempt=job.attempt, was_returned=job.was_returned
+        )
 
     await _run(worker, job, start, make)
 

@@ -60,15 +60,16 @@ async def release(connection: Connection, render_id: RenderId, *, job_id: int) -
     return cursor.rowcount
 
 
-async def give_back(connection: Connection, render_id: RenderId, *, job_id: int) -> None:
-    """Free the slice of a job that has ended its work, as if it had not been taken."""
-    await connection.execute(
+async def give_back(connection: Connection, render_id: RenderId, *, job_id: int) -> int:
+    """Free the slices of a job that has ended its work, as if they had not been taken."""
+    cursor = await connection.execute(
         """
         UPDATE render_slice SET status = 'todo', fence = fence - 1
         WHERE render_id = %s AND status = 'taken' AND taken_by = %s
         """,
         (render_id, job_id),
     )
+    return cursor.rowcount
 
 
 async def list_free_numbers(connection: Connection, render_id: RenderId) -> list[int]:

@@ -66,21 +66,27 @@ class RenderWorker:
         self._events = events
         self._quotas = quotas
 
-    async def start(self, render_id: RenderId, *, job_id: int, attempt: int) -> Render | None:
-        """Start work on a render, or continue it; None when nothing is left to do."""
+    async def start(
+        self, render_id: RenderId, *, job_id: int, attempt: int, was_returned: bool = False
+    ) -> Render | None:
+        """Start work on a render, or continue it; None when nothing is left to do.
+
+        `was_returned`: the last attempt of the job ended in order; its take is not counted.
+        """
         async with self._locked(render_id) as (connection, render):
             if render is None or render.status.is_terminal:
                 return None
             if render.plan is None and attempt > MAX_OPEN_ATTEMPTS:
                 await self._fail(connection, render_id, _KILLS_WORKERS)
                 return None
-            released = await slice_store.release(connection, render_id, job_id=job_id)
+            free_taken = slice_store.give_back if was_returned else slice_store.release
+            released = await free_taken(connection, render_id, job_id=job_id)
             free = await slice_store.list_free_numbers(connection, render_id)
             if render.plan is not None and not free:
                 return None
             # An attempt that died before it came here left nothing to recover.
             has_begun = render.status in states_before(RenderStatus.RECOVERING)
-            if has_begun and (attempt > 1 or released):
+            if has_begun and (attempt > 1 or was_returned or released):
                 await store.set_recovering(connection, render_id)
             else:
                 await store.set_started(connection, render_id, now=self._clock.now())
@@ -318,10 +324,10 @@ class RenderWorker:
         The worker that starts it queues the next one. A render has one such job in the queue, not
         one for each slice, so that renders take turns.
         """
-        if free > 1:
-            await self._jobs.defer(
-                connection, film_job(render.organization_id, render.id, is_further=True)
-            )
+        further = film_job(render.organization_id, render.id, is_further=True)
+        # One that was returned in an outage waits, too: they would become more and more.
+        if free > 1 and not await self._jobs.is_waiting(connection, further):
+            await self._jobs.defer(connection, further)
 
     @asynccontextmanager
     async def _locked(self, render_id: RenderId) -> AsyncIterator[tuple[Connection, Render | None]]:

@@ -1,6 +1,6 @@
 """Errors of the blob store."""
 
-from framekiln.kit.errors import InvalidInput, NotFound, Unavailable
+from framekiln.kit.errors import InvalidInput, NotFound, Outage
 
 
 class BlobNotFound(NotFound):
@@ -27,7 +27,7 @@ class BucketCredentialsInvalid(InvalidInput):
     code = "bucket_credentials_invalid"
 
 
-class StorageUnavailable(Unavailable):
+class StorageUnavailable(Outage):
     """The store failed; a retry may succeed."""
 
     code = "storage_unavailable"

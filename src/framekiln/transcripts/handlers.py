@@ -63,7 +63,7 @@ class PrepareAudio:
         """Decode the audio and queue its slices."""
         named = TranscriptionRef.of(job)
         async with fail_transcription_on_last_attempt(self.work, job):
-            taken = await self.work.take_audio(named.transcription_id)
+            taken = await self.work.take_audio(named.transcription_id, attempt=job.attempt)
             if taken is not None:
                 await self._prepare(taken)
 
@@ -154,7 +154,9 @@ class TranscribeSlice:
         """Transcribe a slice."""
         named = TranscriptionRef.of(job)
         async with fail_transcription_on_last_attempt(self.work, job):
-            taken = await self.work.take_slice(named.transcription_id, int(job.args["number"]))
+            taken = await self.work.take_slice(
+                named.transcription_id, int(job.args["number"]), attempt=job.attempt
+            )
             if taken is not None:
                 await self._transcribe(taken)
 

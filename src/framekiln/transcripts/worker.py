@@ -71,13 +71,15 @@ class TranscriptWorker:
         self._outbox = outbox
         self._clock = clock
 
-    async def take_audio(self, transcription_id: TranscriptionId) -> TakenAudio | None:
-        """Take the preparation, for one worker; return None if there is nothing to prepare."""
+    async def take_audio(
+        self, transcription_id: TranscriptionId, *, attempt: int
+    ) -> TakenAudio | None:
+        """Take the preparation, for an attempt of its job; None if there is nothing to prepare."""
         async with self._locked(transcription_id) as (connection, transcription):
             fence = await store.take(connection, transcription_id)
         if transcription is None or fence is None:
             return None
-        if fence > MAX_TAKES:
+        if attempt > MAX_TAKES:
             raise TranscriptionKillsWorkers(
                 f"{MAX_TAKES} workers died while they decoded its sound"
             )
@@ -105,9 +107,9 @@ class TranscriptWorker:
             return True
 
     async def take_slice(
-        self, transcription_id: TranscriptionId, number: int
+        self, transcription_id: TranscriptionId, number: int, *, attempt: int
     ) -> TakenSpeechSlice | None:
-        """Take a slice, for one worker; return None if it is no longer needed."""
+        """Take a slice, for an attempt of its job; return None if it is no longer needed."""
         async with self._locked(transcription_id) as (connection, transcription):
             if transcription is None or transcription.status.is_terminal:
                 return None
@@ -116,7 +118,7 @@ class TranscriptWorker:
                 return None
             if begun := await store.set_transcribing(connection, transcription_id):
                 await self._outbox.record(connection, event_of(begun))
-        if fence > MAX_TAKES:
+        if attempt > MAX_TAKES:
             raise TranscriptionKillsWorkers(
                 f"{MAX_TAKES} workers died while they transcribed slice {number}"
             )

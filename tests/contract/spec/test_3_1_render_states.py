@@ -162,6 +162,21 @@ async def test_a_slice_that_kills_its_workers_fails_the_render(
     assert "frames 0 to 59" in info["error"]["message"]
 
 
+async def test_stopped_workers_and_outages_do_not_fail_the_render(
+    app: AppHarness, work: RenderWorker
+) -> None:
+    """Four workers that were stopped in the middle of one slice counted as killed by it."""
+    render_id = await create(app)
+    render = await start(work, render_id, job=1)
+    await work.save_plan(render, PLAN, cut_slices(Timeline(Fraction(30), 600)))
+    for _ in range(MAX_TAKES + 1):
+        await take(work, render, job=1)
+        await work.start(render_id, job_id=1, attempt=1, was_returned=True)
+    assert await status_of(app, render_id) == "recovering"
+    assert (await take(work, render, job=1)).fence == 1
+    assert (await jobs_of(app, render_id)).count("render.film") == 1 + 1, "not one for each return"
+
+
 async def test_a_page_that_kills_every_worker_before_the_plan_fails_the_render(
     app: AppHarness, work: RenderWorker
 ) -> None:
@@ -254,6 +269,10 @@ async def test_each_further_worker_queues_the_next(app: AppHarness, work: Render
     await work.save_plan(render, PLAN, slices)
     assert len(slices) == 10
     assert (await jobs_of(app, render.id)).count("render.film") == 1 + 1
+    await start(work, render.id, job=2)
+    assert (await jobs_of(app, render.id)).count("render.film") == 1 + 1, "one waits already"
+    async with app.services.database.connection() as connection:
+        await connection.execute("UPDATE procrastinate_jobs SET status = 'doing'")
     await start(work, render.id, job=2)
     assert (await jobs_of(app, render.id)).count("render.film") == 1 + 2
     for _ in slices[1:]:

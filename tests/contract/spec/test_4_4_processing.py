@@ -23,7 +23,7 @@ from framekiln.kit.ids import FileId
 from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
-from tests.support.jobs import wait_until
+from tests.support.jobs import end_attempts, wait_until
 from tests.support.killed_workers import kill_worker_with_job
 from tests.support.looks import decode_frames
 from tests.support.postgres import PostgresServer
@@ -241,13 +241,12 @@ async def test_a_killed_worker_is_replaced(
 async def test_only_the_last_worker_may_write(idle_app: AppHarness, clip: bytes) -> None:
     uploaded = await upload_file(idle_app, clip)
     work, file_id = idle_app.services.file_worker, FileId(UUID(uploaded["id"]))
-    first, second = await work.take(file_id), await work.take(file_id)
+    first, second = [await work.take(file_id, attempt=attempt) for attempt in (1, 2)]
     assert first is not None
     assert second is not None
     assert not await work.is_still_taken(first)
     assert await work.is_still_taken(second)
-    for _ in range(MAX_TAKES - 2):
-        await work.take(file_id)
+    await end_attempts(idle_app.services.database, MAX_TAKES)
     async with running_file_worker(idle_app.services):
         found = await wait_processed(idle_app, uploaded["id"])
         await wait_until_stored(idle_app, uploaded["id"])

@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from framekiln.db.pool import DatabaseUnavailable
 from framekiln.jobs.failures import Failure, failure_of, retry_while_database_down
 from framekiln.jobs.model import JobContext
 from framekiln.jobs.progress import ProgressReporter
-from framekiln.kit.errors import FramekilnError
+from framekiln.kit.errors import FramekilnError, Outage
 from framekiln.media.errors import UnreadableMedia
 from framekiln.pipelines.errors import (
     DecodeFailed,
@@ -56,9 +55,9 @@ class RunStep:
             except UnitLost:
                 log.info("pipelines.step_lost")
                 return
-            except DatabaseUnavailable as error:
-                # An outage costs no attempt: the step continues later, with its note.
-                log.warning("pipelines.step_waiting_for_database", reason=error.message)
+            except Outage as error:
+                # It costs no attempt: the step continues later, with its note.
+                log.warning("pipelines.step_waiting", reason=error.message)
                 result = RetryLater()
             except Exception as error:
                 await self._record_failure(work.taken, error)
