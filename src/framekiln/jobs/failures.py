@@ -13,7 +13,7 @@ import structlog
 
 from framekiln.db.pool import DatabaseUnavailable
 from framekiln.jobs.model import JobContext
-from framekiln.kit.errors import FramekilnError
+from framekiln.kit.errors import FramekilnError, Outage
 
 log = structlog.get_logger(__name__)
 
@@ -66,6 +66,10 @@ async def retry_while_database_down(step: Callable[[], Awaitable[ResultT]]) -> R
 
 def failure_of(error: Exception) -> Failure:
     """Return the failure that the owner sees for an error."""
+    if isinstance(error, Outage):
+        # The message is for the operator: it may name keys, paths and internal hosts.
+        log.error("job.outage", code=error.code, reason=error.message)
+        return Failure(error.code, "a server of the service was away for too long: try again")
     if isinstance(error, FramekilnError):
         return Failure(error.code, error.message, error.warnings)
     log.error("job.unexpected_error", exc_info=error)
