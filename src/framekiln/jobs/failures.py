@@ -69,7 +69,7 @@ def failure_of(error: Exception) -> Failure:
     if isinstance(error, Outage):
         # The message is for the operator: it may name keys, paths and internal hosts.
         log.error("job.outage", code=error.code, reason=error.message)
-        return Failure(error.code, "a server of the service was away for too long: try again")
+        return Failure(error.code, "a server that the service needs is away: try again later")
     if isinstance(error, FramekilnError):
         return Failure(error.code, error.message, error.warnings)
     log.error("job.unexpected_error", exc_info=error)
