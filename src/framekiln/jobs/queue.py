@@ -72,8 +72,6 @@ WHERE status IN ('todo', 'doing', 'failed')
   AND (%(status)s::procrastinate_job_status IS NULL OR status = %(status)s)
 ORDER BY id DESC LIMIT %(limit)s
 """
-# Others wait in vain if they have no running job, or at least two fewer than this organization.
-# With a difference of one, both would only change places.
 IS_WAITING = """
 SELECT EXISTS (
     SELECT FROM procrastinate_jobs
@@ -81,6 +79,8 @@ SELECT EXISTS (
       AND task_name = %(kind)s AND priority = %(priority)s AND args @> %(args)s
 ) AS found
 """
+# Others wait in vain if they have no running job, or at least two fewer than this organization.
+# With a difference of one, both would only change places.
 SHOULD_YIELD = """
 SELECT EXISTS (
     SELECT FROM job_waiting_owners(ARRAY[%(queue)s], %(limits)s) AS other
